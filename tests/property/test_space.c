@@ -155,25 +155,25 @@ static const struct {
     const char *device, *words[4];               /* without words: any configuration */
     uint64_t like;                               /* what its programs can be like */
     size_t most;
-    draw_table table;                            /* none: see draw_program */
+    const char *table;                           /* of ops; NULL: see draw_program */
 } kinds[KINDS] = {
-    { "any", 1, "512M", { NULL }, UINT64_MAX, 250, ROWS(draw_any) },
+    { "any", 1, "512M", { NULL }, UINT64_MAX, 250, "any" },
     { "plain", 1, "51-250<21",
       { "backing=segments,growth=fixed|2xbacking=segments,growth=exact|2xbacking=segments,growth=auto"
         "|backing=segments,growth=step|backing=segments,growth=step,step={1-20M}"
         "|backing=segments,growth=double|backing=segments,growth=double,step={1-20M}",
         "2x,limit={l}|", ",alignment={256<0-13}|", ",headroom={1-30M}|" },
-      ~(uint64_t)DRAW_HEAPS, 250, ROWS(draw_plain) },
+      ~(uint64_t)DRAW_HEAPS, 250, "plain" },
     { "steps", 1, "512M", { "backing=paged|backing=paged,limit=24M|backing=segments|backing=paged,idle=0"
-                            "|backing=paged,streams=events" }, UINT64_MAX, SHRINK_OPS, { NULL, 0 } },
+                            "|backing=paged,streams=events" }, UINT64_MAX, SHRINK_OPS, NULL },
     { "busy", 2, "6-19<21", { DRAW_BUSY_BACKINGS, DRAW_BUSY_ORDERS, DRAW_BUSY_LIMIT }, UINT64_MAX, 1000,
-      ROWS(draw_busy) },
+      "busy" },
     { "crossed", 4, "6-19<21", { DRAW_BUSY_BACKINGS, DRAW_BUSY_ORDERS, DRAW_BUSY_LIMIT },
-      ~(uint64_t)(DRAW_ALIKE | DRAW_RECIPES), 1000, { NULL, 0 } },
-    { "quiet", 4, "512M", { "backing=segments|backing=paged", "|,initial=64M" }, UINT64_MAX, 1500, { NULL, 0 } },
+      ~(uint64_t)(DRAW_ALIKE | DRAW_RECIPES), 1000, NULL },
+    { "quiet", 4, "512M", { "backing=segments|backing=paged", "|,initial=64M" }, UINT64_MAX, 1500, NULL },
     { "any", 1, "100M", { "backing=paged", ",limit=90M||,limit=80M,idle=0|,page=4M,limit=80M,large=1M|,idle=100%"
                           "|,large=1,limit=70M|,headroom=10M|,release=idle,release_at=8M" },
-      ~(uint64_t)DRAW_HEAPS, 250, ROWS(draw_small) }
+      ~(uint64_t)DRAW_HEAPS, 250, "small" }
 };
 static space_tally tallies[KINDS];
 
@@ -229,7 +229,7 @@ static void draw_program(int kind, shrink_program *program, uint64_t like)
     case QUIET: count = draw_quiet(ops, most); break;
     default:
         if (like & DRAW_HEAPS) ops[count++] = (space_op){ .kind = SPACE_HEAPS };
-        count += draw_ops(&ops[count], most, kinds[kind].table, like);
+        count += draw_ops(&ops[count], most, draw_table_of(kinds[kind].table), like);
     }
     program->count = count;
 }
@@ -343,6 +343,7 @@ int main(void)
     const char *only = getenv("GPUARENA_SPACE_KIND");
     uint64_t seed = tap_number("GPUARENA_SPACE_SEED", 1), ops = tap_number("GPUARENA_SPACE_OPS", DEFAULT_OPS);
     all_small = tap_number("GPUARENA_SPACE_SMALL", 0) != 0;
+    draw_read_tables();
     test_keys();
     int ran = 0;
     for (int at = 0; at < SMALL && !(all_small && at); at++) {
