@@ -22,114 +22,14 @@ my @failures = split ' ', $ENV{GPUARENA_FAILURES} // '700 999';
 my $scratch = tempdir(CLEANUP => 1);
 my %printed;                                     # by each, where nothing disturbs it
 
-my %needs_cuda = map { $_ => 1 } qw(04_drop_in 05_thrust 06_streams 07_graph_capture 12_two_devices 14_cxx 15_nvtx);
-my %has_segments = map { $_ => 1 } qw(02_limits_and_growth 03_statistics_and_failure 15_nvtx);
-my %needs_more = ('05_thrust' => 'nvcc', '15_nvtx' => 'nvtx3/nvToolsExtMem.h');    # built where there is one
-
-my %promised = (
-    '01_quickstart' => [
-        qr/^1000 steps: 2000 allocations, (?:[1-9]|43) driver calls$/m,
-        qr/^never more than (?:37[5-9]|3[89]\d|[4-9]\d\d) MiB of the device; 4096 MiB were allowed$/m,
-    ],
-    '02_limits_and_growth' => [
-        qr/^16384 blocks of 64 KiB fit into 1024 MiB$/m,
-        qr/^of the limit, 0 bytes are not in use$/m,
-        qr/^one more block -> out_of_memory\n    \S.*\blimit\b.*$/m,
-        qr/^the first and the last hold what was written to them$/m,
-        qr/^after reset +live +0, reserved 1024, limit 1024 MiB$/m,
-        qr/^after set_limit to 600 MiB +live +0, reserved +(?:600|5\d\d|[1-4]\d\d|\d\d?), limit +600 MiB$/m,
-        qr/^after trim +live +0, reserved +0, limit +600 MiB$/m,
-        qr/^growth=double +\d+ +\d+ +\d+$/m,
-        qr/^growth=step +16 +16 +1024$/m,
-        qr/^growth=exact +96 +96 +960$/m,
-        qr/^growth=fixed +1 +1 +2048$/m,
-    ],
-    '03_statistics_and_failure' => [
-        qr/^  requested +1000000\n\+ slack +192\n\+ cached +\d+\n= reserved +2147483648 \(it sums\)$/m,
-        qr/^arena example \(.*\bgrowth=fixed\b.*\n  requested +1000000 bytes/m,
-        qr/^48 MiB of 1 GiB free -> out_of_memory\n    \S.*\d/m,
-        qr/^a second free -> double_free\n    \S/m,
-        qr/^free of base \+ 100 -> interior_pointer\n    \S.*\b100\b/m,
-    ],
-    '04_drop_in' => [
-        qr/^500 rounds of 3000 numbers to the device and back: all right$/m,
-        qr/^1000 calls of cudaMalloc and cudaFree, [1-5] of them reached the driver$/m,
-        qr/^far too much: cudaErrorMemoryAllocation$/m,
-        qr/^a pointer that is not of the pool: cudaErrorInvalidValue$/m,
-    ],
-    '05_thrust' => [
-        qr/^100000 numbers to the device, copied there, and back: the same$/m,
-        qr/^sort(?:ed on the device: in order| left out: no kernel can run here \(cudaErrorNotSupported\))$/m,
-        qr/^0 blocks live, at most [1-9]\d* MiB held$/m,
-    ],
-    '06_streams' => [
-        qr/^weights, for every stream +live  64, pending   0, cached 192 MiB$/m,
-        qr/^stream one works on a block +live 256, pending   0, cached   0 MiB$/m,
-        qr/^and frees it: pending, and the host goes on +live  64, pending 192, cached   0 MiB$/m,
-        qr/^stream one has the same memory at once +live 256, pending   0, cached   0 MiB$/m,
-        qr/^stream two has it, behind stream one's work +live 256, pending   0, cached   0 MiB$/m,
-        qr/^and frees it: pending until the arena asks +live  64, pending 192, cached   0 MiB$/m,
-        qr/^stream two has read what stream one wrote and freed$/m,
-    ],
-    '07_graph_capture' => [
-        qr/^(?:others had (?:[89]|1\d) blocks of 16 MiB\nrun \d: the result is right\n){3}/m,
-        qr/^run 3: the result is right\nothers had 16 blocks of 16 MiB$/m,
-    ],
-    '09_serving_with_pressure' => [
-        qr/^600 requests served, (?!0 )\d+ sequences given up, (?!0 )\d+ calls of the callback$/m,
-        qr/^(?!0 )\d+ sequences in the cache; at most 512 MiB held, 0 failures$/m,
-        qr/^4 buffers of 2 MiB in page-locked memory: the device has no less for it$/m,
-    ],
-    '10_monitor' => [
-        qr/^# TYPE gpuarena_live_bytes gauge\ngpuarena_live_bytes\{arena="serve\\\\1"\} 573571072$/m,
-        qr/^# TYPE gpuarena_alloc_count_total counter\ngpuarena_alloc_count_total\{arena="serve\\\\1"\} 82$/m,
-        qr/^gpuarena_tag_live_bytes\{arena="serve\\\\1",tag=""\} 3145728$/m,
-        qr/^gpuarena_tag_live_bytes\{arena="serve\\\\1",tag="weights"\} 536870912$/m,
-        qr/^gpuarena_tag_live_bytes\{arena="serve\\\\1",tag="cache \\"kv\\""\} 33554432$/m,
-        qr/^gpuarena_tag_live_peak_bytes\{arena="serve\\\\1",tag="cache \\"kv\\""\} 134217728$/m,
-    ],
-    '11_record' => [
-        qr/\Agpuarena-trace 1\na 0 1048576 0 weights\na 1 2097152 0 weights\n/,
-        qr/^s step\n(?:a \d+ 3145728 0\n){4}f 7\nf 6\nf 5\nf 4\ns step\n(?:a \d+ 6291456 0\n){4}f 11\n/m,
-        qr/^f 0\nf 1\nf 2\nf 3\n\z/m,
-    ],
-    '08_two_tenants' => [
-        qr/^first takes all .* -> out_of_memory\n    first: 8388608 bytes .*\blimit of 327155712 bytes\b.*$/m,
-        qr/^second has .*:\n  whole  live +0, cached +0, children 1024 = reserved 1024 of 1024 MiB, refused 0\n/m,
-        qr/^  first  live +312, cached +0, children +0 = reserved +312 of +312 MiB, refused 1\n/m,
-        qr/^  second live +712, cached +0, children +0 = reserved +712 of +712 MiB, refused 1\nfirst has freed/m,
-        qr/^  first  live +0, cached +0, .*\n  second live 1024, cached +0, .* of 1024 MiB, refused [12]$/m,
-        qr/^then first asks again -> out_of_memory\n    first: .* the arena above, whole, .* raise that by 8388608 /m,
-        qr/^the parent cannot go first -> still_in_use\n    whole: sub-arena second lives; destroy it before its parent$/m,
-    ],
-    '14_cxx' => [
-        qr/^live: 1048576 bytes$/m,
-        qr/^refused: arena: 68157440 bytes .* would pass the limit/m,
-        qr/^cuda::mr: (?:1 allocations, 0 live|not found)$/m,
-        qr/^std::pmr: 1000 numbers, 1 live blocks$/m,
-    ],
-    '13_planned_steps' => [
-        qr/^without plans\n(?:step \d: +(?!0 )\d+ driver calls, +\d+ pages moved, +0 of 72 blocks planned, .*\n){6}/m,
-        qr/^with plans\n(?:step [01]: .* 0 of 72 .*\n){2}(?:step [2-5]: +0 driver calls, +0 pages moved, +72 of 72 .*\n){4}/m,
-    ],
-    '15_nvtx' => [qr/^14 segments, 240 blocks$/m],
-    '16_two_processes' => [
-        qr/^exporter: free -> still_in_use\n    arena: the block is exported; call gpuarena_export_end first$/m,
-        qr/^(?:importer: 40 MiB, as they were written|importer: import -> not_supported\n.*)$/m,
-        qr/^exporter: the importer answers (?:ok|not_supported)$/m,
-    ],
-    '12_two_devices' => [
-        qr/^device 0: live 256, reserved 256, limit 256 MiB; of \d+ MiB in all others hold -?\d+$/m,
-        qr/^device (\d) was made current, and device \1 is$/m,
-        qr/^(?:one device only: .*|device 1: live 512, reserved 512, limit 512 MiB; of .*)$/m,
-    ],
-);
-
-# What else it prints where no call fails. A failure may leave an arena without virtual memory, and with segments.
-my %undisturbed = (
-    # addresses once, each of 188 pages of 2 MiB made and mapped, and access to two blocks
-    '01_quickstart' => [qr/^1000 steps: 2000 allocations, 43 driver calls$/m],
-);
+# Of each, by examples.promised: words behind its name, patterns of what it prints, and of what else where no call fails.
+my (%about, %promised, %undisturbed);
+open my $file, '<', 'tests/real/examples.promised' or die "examples.promised: $!";
+my $name;
+for (grep { !/^ *#/ } <$file>) {
+    if (/^    (undisturbed )?(.*)/) { push @{ ($1 ? \%undisturbed : \%promised)->{$name} }, qr/$2/m }
+    elsif (/^(\w+)(.*)/) { ($name, $about{$1}) = ($1, { map { /^(\w+)=?(.*)/ ? ($1 => $2 || 1) : () } split ' ', $2 }) }
+}
 
 # Runs an example with these VARIABLE=VALUE words: (status, stdout, stderr). One that runs for a minute is ended.
 sub run_example {
@@ -230,7 +130,7 @@ sub survive_every_failure {
 sub check_on_cuda {
     my ($soname) = `readelf -d '$substitute'` =~ /\(SONAME\).*\[(libcudart\.so\.[\d.]+)\]/;
     like($soname, qr/^libcudart\.so\.\d/, 'the substitute has a libcudart\'s name');
-    my @programs = grep { !$needs_more{$_} || -e "$examples/$_" } sort keys %promised;
+    my @programs = grep { !$about{$_}{needs} || -e "$examples/$_" } sort keys %promised;
     is_an_ordinary_client($_, $soname) for @programs;
 
     # the two ways to a program that was not built for it; the second also under AddressSanitizer's eyes
@@ -254,7 +154,7 @@ sub check_on_cuda {
     fails_in_words($_, 'device=80G*0', qr/cudaErrorNoDevice|no CUDA-capable device/) for @programs;
     fails_in_words($_, 'fail=any:5=700', qr/illegal ?(?:memory access|address)/i) for @programs;
     for my $name (@programs) {                   # whichever of them backs memory there
-        my $call = $has_segments{$name} ? 'cudaMalloc' : 'cuMemCreate';
+        my $call = $about{$name}{segments} ? 'cudaMalloc' : 'cuMemCreate';
         fails_in_words($name, "fail=$call:1=700", qr/illegal ?(?:memory access|address)/i);
     }
     fails_in_words('01_quickstart', 'device=1G', qr/\blimit\b.* above the device's 1073741824 bytes/);
@@ -267,8 +167,8 @@ sub check_on_cuda {
 
 for my $name (sort keys %promised) {
     SKIP: {
-        skip("$name: no CUDA Toolkit", 1) if $needs_cuda{$name} && !$has_cuda;
-        skip("$name: no $needs_more{$name}, or none wanted", 1) if $needs_more{$name} && !-e "$examples/$name";
+        skip("$name: no CUDA Toolkit", 1) if $about{$name}{cuda} && !$has_cuda;
+        skip("$name: no $about{$name}{needs}, or none wanted", 1) if $about{$name}{needs} && !-e "$examples/$name";
         my $where = $has_cuda ? 'on the substitute' : 'on the simulated device';
         my $out = keeps_its_promises($name, $where, $on_substitute);
         is((run_example($name, $on_substitute))[1], $out, "$name: the same output every time");
