@@ -166,7 +166,8 @@ static void parse(step *at, const char *text)
 }
 
 /* ---- calls: any function by its name, whose arguments are numbers and pointers: as words, in its own order. `&` is
-        an output, `&=VALUE,VALUE` one that holds these words of 8 bytes before, 'text' a text. `.memory.obtain` is an
+        an output, `&=VALUE,VALUE` one that holds these words of 8 bytes before, 'text' a text. What was looked up is
+        called by the name that it was given. `.memory.obtain` is an
         entry of the driver table, which is its first argument; sim_* has the machine. On the machines that this runs
         on numbers and pointers lie in registers, and a function leaves alone what it is given too much. */
 
@@ -188,12 +189,14 @@ static any_function *find_function(const char *name)
     };
     any_function *found = NULL;
     void *of_cuda = world.face->find ? world.face->find(name) : NULL;
+    const thing *looked_up = find_thing(name, strlen(name));
     for (size_t i = 0; i < COUNT(entries); i++)
         if (!strcmp(entries[i].name, name))
             memcpy(&found, (const char *)world.driver + entries[i].at, sizeof found);
     for (size_t i = 0; i < COUNT(of_simulator); i++)
         if (!strcmp(of_simulator[i].name, name)) memcpy(&found, &of_simulator[i].function, sizeof found);
     if (of_cuda) memcpy(&found, &of_cuda, sizeof found);
+    if (looked_up) memcpy(&found, &looked_up->value, sizeof found);
     return found;
 }
 
@@ -243,7 +246,8 @@ static int call_by_name(step *at)
     if (place.trouble[0]) return 0;
     at->is_table = 1;
     int code = function(values[0], values[1], values[2], values[3], values[4], values[5], values[6], values[7]);
-    int writes_null = strstr(name, "EndCapture") || strstr(name, "capture_end") || strstr(name, "cuGetErrorString");
+    int writes_null = strstr(name, "EndCapture") || strstr(name, "capture_end") || strstr(name, "cuGetError")
+                   || strstr(name, "cuGetProcAddress");
     for (int i = outputs - 1; i >= 0; i--) {
         if (!(bare >> i & 1)) continue;
         memcpy(&value, world.outputs[i], sizeof value);
