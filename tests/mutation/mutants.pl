@@ -2,7 +2,7 @@
 # Draws mutants by chance, each one small mistake, and asks tests to find them: of gpuarena.h, by the quick unit tests;
 # or of the simulated device and libcudart's substitute, by theirs. It prints the share that is found, and every mutant
 # that is not.
-# It must not know the tests, nor the sources beyond C: a mistake that is planted by hand is in planted.t.
+# It must not know the tests, nor the sources beyond C: mistakes that are planted by hand are in *.planted.
 # Run: make mutants, or make mutants MUTANTS_OF='stress/sim stress/cudart' MUTANTS_BY='tests/unit/sim tests/unit/cuda'
 # (MUTANTS=how many, 40; MUTANTS_SEED=1; MUTANTS_LINES=FROM-TO; MUTANTS_JOBS=at once;
 # MUTANTS_WITHOUT=REGEX: tests that are left out, to see whether others find what they find)

@@ -1,107 +1,107 @@
 #!/usr/bin/perl
-# Plants one defect of ordering after the other in a copy of gpuarena.h, and demands that tests/property/test_space.c finds
-# each within 200,000 operations: by a finding of the simulated device's judge, by a property that it names, or by an
-# assert.
-# It must not know the test. Run: prove tests/mutation/planted.t (PLANTED=REGEX: only those; PLANTED_JOBS: at once, 2)
+# Mistakes that a test must find: each of tests/mutation/*.planted is planted in a copy of gpuarena.h, on which the test that
+# stands above it is built and run. A check that fails or a crash finds the mistake.
+# It must not know the tests.
+# Run: prove tests/mutation/planted.t; `prove tests/mutation/planted.t :: share heaps` plants what is in these files
+# (PLANTED=REGEX: only those with such a name).
+#
+# In a file stand, with lines between them that begin with # and explain:
+#     $ GPUARENA_SPACE_KIND=busy tests/property/test_space.c WORDS    how all below are to be found: a source stands for its program
+#     what the mistake is                                             its name
+#     - while (count && is_quiet)                                     what is in the header exactly once,
+#     + while (count)                                                 and what takes its place; without such a line, nothing
+# More replacements follow below; a + alone is nothing, in front of one. A test has 300 seconds of processor time. Behind
+# `, within 5 s` it has 5, and finds the mistake, too, if it takes longer. Behind `, shrunk to 12` it prints a program of
+# at most 12 operations, which fails with the mistake and passes without.
 use strict;
 use warnings;
-require './tests/mutation/planted.pl';
+require './tests/support/stress_run.pl';
+our $folder;
 
-my @planted = (
-    ['a hit takes another stream\'s block without a wait',
-     q@    return gpuarena__better(arena, index, gpuarena__record_search(arena, 0, bytes, req));@,
-     q@for (uint32_t at = 1; record && !index && at < arena->streams.count; at++)
-           if (!arena->streams.list[at].home) index = gpuarena__record_search(arena, at, bytes, req);
-       return index ? index : gpuarena__record_search(arena, 0, bytes, req);@],
-    ['neighbours of two streams merge',
-     q@return GPUARENA__LIKELY(node->record == other->record)
-        || (other->record != GPUARENA__MULTI_STREAM && !arena->streams.many);@,
-     q@return node->record == other->record || (other->record != GPUARENA__MULTI_STREAM && (!arena->streams.many || (node->record && other->record
-         && !arena->streams.list[node->record].home && !arena->streams.list[other->record].home)));@],
-    ['a merge loses the later ticket',
-     q@node->ticket = gpuarena__max(node->ticket, other->ticket);@,
-     q@node->ticket = gpuarena__min(node->ticket, other->ticket);@],
-    ['the rest of a split waits for nothing',
-     q@gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, rest), node->next, rest);@,
-     q@rest->record = 0; gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, rest), node->next, rest);@],
-    ['a stream is forgotten without an event, as if all it had were done',
-     q@if (own->ref_count) own->ticket++;@,
-     q@own->quiet = own->recorded = own->ticket; (void)gpuarena__record_move(arena, record, UINT64_MAX, 0, 0);@],
-    ['what live blocks are used for on a stream is not behind its last event',
-     q@if (own->ref_count) own->ticket++;@, q@@],
-    ['an event tells of a later free than it was recorded after',
-     q@            stream->quiet = event->ticket;@, q@            stream->quiet = stream->ticket;@],
-    ['an event that is not ready is taken for ready',
-     q@if (status == GPUARENA_STATUS_NOT_READY || status == GPUARENA_STATUS_CAPTURING) break;@,
-     q@if (status == GPUARENA_STATUS_CAPTURING) break;
-       if (status == GPUARENA_STATUS_NOT_READY) stream->quiet = event->ticket;@],
-    ['a query that failed is taken for ready',
-     q@if (status == GPUARENA_STATUS_NOT_READY || status == GPUARENA_STATUS_CAPTURING) break;@,
-     q@if (status == GPUARENA_STATUS_NOT_READY || status == GPUARENA_STATUS_CAPTURING) break;
-       stream->quiet = event->ticket;@],
-    ['a record that failed is taken for done',
-     q@if (!at || !GPUARENA__ASK(arena, error, events, record, (&arena->driver, event, stream->handle))) {@,
-     q@if (at) (void)GPUARENA__ASK(arena, error, events, record, (&arena->driver, event, stream->handle));
-       if (!at) {@],
-    ['a stream\'s blocks are stolen without a wait',
-     q@uint32_t record = gpuarena__record_of(waits);@, q@uint32_t record = use_at ? waits->record : 0;@],
-    ['a wait that failed is taken for done',
-     q@if (!GPUARENA__ASK(arena, NULL, events, stream_wait, (&arena->driver, waits, event))) {
-        arena->stats.event_error_count++;
-        return 0;
-    }@, q@(void)GPUARENA__ASK(arena, NULL, events, stream_wait, (&arena->driver, waits, event));@],
-    ['the wait is for the oldest event', q@event = arena->events.list[stream->last_event].handle;@,
-     q@event = arena->events.list[stream->first_event].handle;@],
-    ['gpuarena_use is ignored',
-     q@if (!record || !gpuarena__uses_add(arena, gpuarena__node_at(arena, index), record))@, q@if (!record)@],
-    ['a free drops the uses on other streams', q@if (!ticket || ticket <= stream->quiet) {@, q@if (1) {@],
-    ['uses on hold are let go as the stream they were freed on is done',
-     q@if (held->ticket <= arena->streams.list[held->record].quiet) gpuarena__uses_drop(arena, use_at);@,
-     q@if (!ticket || held->ticket <= arena->streams.list[held->record].quiet) gpuarena__uses_drop(arena, use_at);@],
-    ['a free as OWN is one on no stream',
-     q@at = own->under && own->state ? own->under : node->record;@, q@return 0;@],
-    ['a closed record is another stream\'s while blocks wait for it',
-     q@if (stream->use_count || stream->ref_count || stream->guest_count || gpuarena__has_blocks(arena, at))@,
-     q@if (stream->use_count || stream->ref_count)@],
-    ['a stolen block has no ticket of its own where it is now: a third stream does not wait for it',
-     q@ticket = ++arena->streams.list[req->record].ticket;@, q@ticket = arena->streams.list[req->record].ticket;@],
-    ['a thread\'s own stream is known by its handle alone', q@key = gpuarena__thread_number();@, q@key = 0;@,
-     q@own ? gpuarena__thread_number() : 0@, q@0@],
-    ['events are asked while a stream is captured',
-     q@return arena->streams.many && !arena->streams.captured && arena->config.streams@,
-     q@return arena->streams.many && arena->config.streams@,
-     q@if (arena->caller_mode >= 0 || arena->lost || !arena->driver.capture.exchange_mode) return;@, q@return;@],
-    ['the device is waited for while a stream is captured',
-     q@if (!arena->streams.ordered || gpuarena__ask_capturing(arena, error)) return 0;@, q@if (!arena->streams.ordered) return 0;@],
-    ['what only a wait for the device can tell of is quiet at once',
-     q@ticket = ++arena->streams.list[record].ticket;@, q@ticket = 0;@],
-    ['the pages of a capture set count as idle', q@return gpuarena__is_free(node) && !gpuarena__in_capture_set(arena, node);@,
-     q@return gpuarena__is_free(node);@],
-    ['memory is given back while a stream is captured',
-     q@if (!list || gpuarena__is_lost(arena, refusal) || gpuarena__ask_capturing(arena, refusal)) return;@,
-     q@if (!list || gpuarena__is_lost(arena, refusal)) return;@,
-     q@if (arena->caller_mode >= 0 || arena->lost || !arena->driver.capture.exchange_mode) return;@, q@return;@],
-    ['memory grows in the mode that the thread has',
-     q@if (arena->caller_mode >= 0 || arena->lost || !arena->driver.capture.exchange_mode) return;@, q@return;@,
-     q@if (arena->caller_mode >= 0 || !arena->driver.capture.exchange_mode || !arena->streams.captured) return 1;@,
-     q@return 1;@],
-    ['what a capture freed is the arena\'s',
-     q@(void)gpuarena__record_move(arena, at, UINT64_MAX, home, 0);@,
-     q@(void)gpuarena__record_move(arena, at, UINT64_MAX, 0, 0);@],
-    ['what was freed on one captured stream is for all of its set',
-     q@if (!index && home) index = gpuarena__record_search(arena, home, bytes, req);@,
-     q@for (uint32_t at = 1; !index && home && at < arena->streams.count; at++)
-           if (arena->streams.list[at].home == home)
-               index = gpuarena__record_search(arena, at, bytes, req);@],
-    ['what is freed outside a capture is for the set\'s next one at once',
-     q@        if (ticket) gpuarena__uses_put(arena, node, record, ticket);
-        else told = 0;
-@, q@@],
-    ['a released set\'s memory is quiet',
-     q@uint64_t ticket = to ? ++list[to].ticket : 0;
-    uint32_t at, index;@, q@uint64_t ticket = 0;
-    uint32_t at, index;
-    to = 0;@],
-);
+# clang makes a mutant in less than half of gcc's time, and what it makes need not be quick.
+my $cc = $ENV{CC} // ((grep { -x "$_/clang" } split /:/, $ENV{PATH}) ? 'clang' : 'cc');
+my $flags = '-std=c99 -D_POSIX_C_SOURCE=200809L -DGPUARENA_NO_CUDA -w -iquote . -iquote tests/support -include tests/support/asserts.h';
+my $library = ($ENV{BUILD} // 'build') . '/libstress.a';        # the simulated device, which make has built
+my $header = slurp('gpuarena.h');
+my $sources = "$folder/sources";                 # all that a test includes, but the header
 
-planted(mistakes => \@planted, environment => 'GPUARENA_SPACE_KIND=busy GPUARENA_SPACE_OPS=200000');
+sub mistakes_of {
+    my ($path) = @_;
+    my ($command, @mistakes);
+    for (split /\n/, slurp($path)) {
+        if (/^\$ (.*)/) { $command = $1 }
+        elsif (/^([-+]) ?(.*)/) {
+            my ($mark, $text, $changes) = ($1, $2, $mistakes[-1]{changes});
+            push @$changes, { '-' => [], '+' => [] } if $mark eq '-' && (!@$changes || @{ $changes->[-1]{'+'} });
+            push @{ $changes->[-1]{$mark} }, $text;
+        } elsif (/^[^#]/) { push @mistakes, { name => $_, command => $command, changes => [] } }
+    }
+    return @mistakes;
+}
+
+# The header with a mistake; or nothing, and why not.
+sub mutant {
+    my ($mistake) = @_;
+    my $text = $header;
+    for my $change (@{ $mistake->{changes} }) {
+        my ($from, $to) = map { join "\n", @{ $change->{$_} } } '-', '+';
+        my $count = () = $text =~ /\Q$from\E/g;
+        return (undef, "is there $count times: $from") if $count != 1;
+        $text =~ s/\Q$from\E/$to/;
+    }
+    return $text;
+}
+
+# Builds a test in a folder and runs it: `status N`, or why there is none, and what it printed. One that loops is ended after so
+# many seconds of processor time, which do not depend on what else the machine does; one that sleeps, by an alarm.
+sub build_and_run {
+    my ($where, $test, $seconds, $environment, $words) = @_;
+    my $program = "$folder/program";
+    return "does not compile\n" . slurp("$program.err")
+        if system "(cd $where && $cc $flags -O0 -c $test -o $program.o) 2>$program.err"
+                  . " && $cc $program.o $library -o $program -lpthread -lm 2>$program.err";
+    my $out = `ulimit -t $seconds; $environment perl -e 'alarm 900; exec \@ARGV' $program $words 2>&1`;
+    return ($out =~ /^Killed$/m ? 'does not end' : "status $?") . "\n$out";
+}
+
+# Whether what a test printed last is a program as it should be, on the mutant and on the header as it is; else why not.
+sub is_shrunk {
+    my ($said, $most) = @_;
+    my ($program) = $said =~ m{^(/\* Shrunk from seed.*^\})$}ms or return 'no program is printed';
+    my $operations = () = $program =~ /^ +\{ SPACE_/mg;
+    my $path = spew('shrunk.c', "$program\n");
+    my ($with, $without) = map { build_and_run($_, "-Itests $path", 300, '', '') } "$folder/sources", '.';
+    return $operations >= 1 && $operations <= $most && $with =~ /^status 256$/m && $without =~ /^status 0$/m ? ''
+        : "$operations operations; with the mistake: $with\nwithout: $without\n$program";
+}
+
+# { found => by what, nothing if it is not; said => all that was said }
+sub judge {
+    my ($mistake) = @_;
+    my ($text, $why) = mutant($mistake);
+    return { said => $why } if !defined $text;
+    -d "$folder/sources" || system("cp -rl $sources $folder/") == 0 or die 'cp';
+    spew('sources/gpuarena.h', $text);
+    my ($environment, $test, $words, $seconds, $most) = $mistake->{command}
+        =~ m{^((?:\w+=\S+ )*)(\S+\.c)((?: [\w.]+)*)(?:, within (\d+) s)?(?:, shrunk to (\d+))?$} or die "$mistake->{command}\n";
+    $environment = 'GPUARENA_SPACE_SHRINK=0 ' . $environment if !$most;
+    my $said = build_and_run("$folder/sources", "-DGPUARENA_STATIC $test", $seconds // 300, $environment, $words);
+    my ($found) = $said =~ /^status 0$/m ? () : $said =~ /^(?:not ok \d+ -|# GPUARENA_SCHEDULE=\d+:) (.*)$/m;     # threads hang
+    $found //= $said =~ /^status (?!0$|256$)\d+$/m ? 'it crashes' : $seconds && $said =~ /^does not end$/m ? 'it takes long' : undef;
+    my $trouble = $found && $most ? is_shrunk($said, $most) : '';
+    return { found => $trouble ? undef : $found, said => $trouble || $said };
+}
+
+die "there is no $library: make builds it\n" if !-e $library;
+my $wanted = $ENV{PLANTED} // '.';
+my @mistakes = grep { $_->{name} =~ /$wanted/ } map { mistakes_of("tests/mutation/$_.planted") }
+    @ARGV ? @ARGV : map { m{([^/]+)\.planted$} } sort glob 'tests/mutation/*.planted';
+mkdir $sources or die "$sources: $!";
+system("find stress tests -name '*.[ch]' | xargs cp --parents -t $sources") == 0 or die 'cp';
+my @answers = in_parallel(\@mistakes, \&judge);
+for my $at (0 .. $#mistakes) {
+    my ($found, $said) = @{ $answers[$at] // { said => 'no answer' } }{qw(found said)};
+    ok($found, $mistakes[$at]{name});
+    print map { "# $_\n" } $found // split /\n/, $said;
+}
+done();
