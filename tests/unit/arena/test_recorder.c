@@ -1,89 +1,81 @@
 /* The recorder of the examples: a trace that is replayed through an arena is recorded to the byte as it was; and what
-   a program does beside allocating and freeing is written as lines that replay takes. Not what replays show.
-   (GPUARENA_TRACES) */
-#include "gpuarena.h"
+   a program does beside allocating and freeing is written as lines that replay takes. What replay makes of them:
+   cases/recordings_and_specs.case. (GPUARENA_TRACES) */
+#include "scripted.h"
 
 #include "examples/recorder.h"
-#include "stress/run/runner.h"
-#include "sim_device.h"
 #include "workload_text.h"
 
-enum { MOST_STREAMS = 16 };
+enum { TRACE_STREAMS = 16 };
 
-typedef struct player {
-    sim_bench        bench;
-    gpuarena        *arena;
-    recorder         recorder;
-    gpuarena_stream  streams[MOST_STREAMS];      /* by number in the trace; made when first named */
-    void           **blocks;                     /* by number */
-} player;
+static recorder trace;
 
-static player *player_open(void)
+/* Records the arena of the script. */
+static void record(uint64_t work_ns)
 {
-    static player self;
-    gpuarena_config config = GPUARENA_INIT;
-    sim_config machine = { 0, 0, 0, NULL, NULL, 0, 0 };
-    memset(&self, 0, sizeof self);
-    machine.capacity_bytes = GIB(160);
-    self.bench = bench_open(&machine);
-    config.driver = &self.bench.driver;
-    if (gpuarena_create(&config, &self.arena)) give_up("no arena");
-    return &self;
+    FILE *out = tmpfile();
+    if (!out) give_up("no temporary file");
+    CHECK_INT(recorder_begin(&trace, arena_now(), out, work_ns), ==, GPUARENA_OK);
 }
 
-static gpuarena_stream player_stream(player *self, uint64_t number)
+/* What it has written. */
+static buffer recorded(void)
 {
-    if (number >= MOST_STREAMS) give_up("a stream number beyond the test's");
-    if (number && !self->streams[number] &&
-        sim_stream_create(self->bench.machine, 0, 0, &self->streams[number])) give_up("no stream");
-    return self->streams[number];
+    CHECK_INT(recorder_end(&trace, arena_now()), ==, 0);
+    rewind(trace.out);
+    buffer text = read_all(trace.out);
+    fclose(trace.out);
+    return text;
 }
 
-/* Frees what is left, and ends the arena and its device. */
-static void player_close(player *self)
+/* ---- replays */
+
+static gpuarena_stream stream_of(uint64_t number, gpuarena_stream *made)
 {
-    CHECK_INT(gpuarena_reset(self->arena, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_destroy(self->arena), ==, GPUARENA_OK);
-    bench_close(&self->bench);
+    if (number >= TRACE_STREAMS) give_up("a stream number beyond the test's");
+    if (number && !made[number] && sim_stream_create(device.machine, 0, 0, &made[number])) give_up("no stream");
+    return made[number];
 }
 
-static gpuarena_result player_alloc(player *self, const op *next, const char *tag)
+/* Plays the workload through an arena; what was recorded. */
+static buffer play(const op_stream *played)
 {
-    gpuarena_request request = GPUARENA_INIT;
-    request.bytes = next->value;
-    request.stream = player_stream(self, next->stream);
-    request.tag = tag ? gpuarena_tag(tag) : 0;
-    return gpuarena_alloc_ex(self->arena, &self->blocks[next->first], &request);
-}
-
-static gpuarena_result player_op(player *self, const op_stream *stream, const op *next)
-{
-    uint32_t tag = next->kind == OP_ALLOC ? stream->tags[next->first] : 0;
-    switch (next->kind) {
-    case OP_ALLOC: return player_alloc(self, next, tag ? stream->labels[tag - 1] : NULL);
-    case OP_FREE:
-        return gpuarena_free(self->arena, self->blocks[next->first], player_stream(self, next->stream));
-    case OP_STEP:
-        recorder_step(&self->recorder, stream->labels[next->first]);
-        return GPUARENA_OK;
-    case OP_KERNEL:
-    case OP_WAIT:
-    case OP_RIVAL: break;
+    gpuarena_stream made[TRACE_STREAMS] = { NULL };
+    void **blocks = calloc(played->block_count + 1, sizeof *blocks);
+    int wrong = 0;
+    if (!blocks) give_up("no memory");
+    script("device 160G; arena");
+    record(0);
+    for (size_t at = 0; at < played->op_count && !wrong; at++) {
+        const op *next = &played->ops[at];
+        gpuarena_request request = GPUARENA_INIT;
+        uint32_t tag = next->kind == OP_ALLOC ? played->tags[next->first] : 0;
+        request.bytes = next->value;
+        request.tag = tag ? gpuarena_tag(played->labels[tag - 1]) : 0;
+        if (next->kind == OP_ALLOC || next->kind == OP_FREE) request.stream = stream_of(next->stream, made);
+        if (next->kind == OP_STEP) recorder_step(&trace, played->labels[next->first]);
+        else if (next->kind == OP_ALLOC) wrong = gpuarena_alloc_ex(arena_now(), &blocks[next->first], &request) != 0;
+        else if (next->kind == OP_FREE) wrong = gpuarena_free(arena_now(), blocks[next->first], request.stream) != 0;
     }
-    return GPUARENA_OK;
+    CHECK_INT(wrong, ==, 0);
+    buffer text = recorded();
+    CHECK_INT(gpuarena_reset(arena_now(), NULL), ==, GPUARENA_OK);
+    script_end();
+    free(blocks);
+    return text;
 }
 
 /* What the recorder writes of this stream: blocks by their order, streams by their first use,
    frees that name only another stream than the allocation's; neither work nor waits. */
 static void canonical(op_stream *stream)
 {
-    uint64_t numbers[MOST_STREAMS] = { 0 }, *homes = calloc(stream->block_count + 1, sizeof *homes), count = 0;
+    uint64_t numbers[TRACE_STREAMS] = { 0 }, *homes = calloc(stream->block_count + 1, sizeof *homes), count = 0;
     size_t kept = 0;
     if (!homes) give_up("no memory");
     for (size_t at = 0; at < stream->op_count; at++) {
         op *next = &stream->ops[at];
         if (next->kind == OP_KERNEL || next->kind == OP_WAIT) continue;
-        if (next->stream >= MOST_STREAMS) give_up("a stream number beyond the test's");
+        if (next->stream >= TRACE_STREAMS) give_up("a stream number beyond the test's");
         if (next->stream && !numbers[next->stream]) numbers[next->stream] = ++count;
         next->stream = numbers[next->stream];
         if (next->kind == OP_ALLOC) homes[next->first] = next->stream;
@@ -93,25 +85,6 @@ static void canonical(op_stream *stream)
     stream->op_count = kept;
     for (size_t block = 0; block < stream->block_count; block++) stream->ids[block] = block;
     free(homes);
-}
-
-/* Plays the workload through an arena with the recorder; the text that it has written. */
-static buffer recorded(const op_stream *stream)
-{
-    player *self = player_open();
-    buffer text = { NULL, 0 };
-    FILE *out = open_memstream(&text.bytes, &text.length);
-    gpuarena_result result = GPUARENA_OK;
-    self->blocks = calloc(stream->block_count + 1, sizeof *self->blocks);
-    if (!out || !self->blocks) give_up("no memory");
-    CHECK_INT(recorder_begin(&self->recorder, self->arena, out, 0), ==, GPUARENA_OK);
-    for (size_t at = 0; at < stream->op_count && !result; at++) result = player_op(self, stream, &stream->ops[at]);
-    CHECK_INT(result, ==, GPUARENA_OK);
-    CHECK_INT(recorder_end(&self->recorder, self->arena), ==, 0);
-    player_close(self);
-    fclose(out);
-    free(self->blocks);
-    return text;
 }
 
 static void check_same(buffer found, buffer expected, const char *what)
@@ -131,13 +104,13 @@ static void test_round_trip(const char *workload)
     op_stream stream;
     problem why = { 0, "" };
     if (make_plain(workload, &stream, &why)) give_up(why.text);
-    buffer first = recorded(&stream);
+    buffer first = play(&stream);
     canonical(&stream);
     buffer expected = stream_text(&stream);
     check_same(first, expected, workload);
     op_stream_free(&stream);
     if (replay_bytes(first.bytes, first.length, &stream, &why)) give_up(why.text);
-    buffer second = recorded(&stream);
+    buffer second = play(&stream);
     check_same(second, first, "and once more");
     op_stream_free(&stream);
     free(first.bytes);
@@ -158,69 +131,27 @@ static void test_recordings(void)
     }
 }
 
-/* How the simulated device's judge takes a replay of the text. */
-static pass_status judged(const char *text)
-{
-    pass_settings settings;
-    pass_result result;
-    policy chosen;
-    op_stream stream;
-    problem why = { 0, "" };
-    progress quiet = progress_start("never", 1, 1);
-    memset(&settings, 0, sizeof settings);
-    settings.device.sim.capacity_bytes = MIB(16);
-    settings.device.op_ns = 2000;
-    settings.verify = VERIFY_FULL;
-    settings.progress = &quiet;
-    if (replay_bytes(text, strlen(text), &stream, &why)) give_up(why.text);
-    if (policy_parse("segments:growth=exact", 0, &chosen, &why)) give_up(why.text);
-    pass_run(&settings, &stream, &chosen, NULL, &result);
-    op_stream_free(&stream);
-    return result.status;
-}
+/* ---- lines */
 
-/* What is live comes first; uses, frees on other streams, resizes, failures; blocks for every stream are stream 0's.
-   Replay takes the uses as they were made. */
+/* What is live comes first; uses, frees on other streams, resizes, failures; blocks for every stream are stream 0's. */
 static void test_each_line(void)
 {
     static const char expected[] =
         "gpuarena-trace 1\na 0 1000 0\nk 0 500 0\na 1 3000000 1\nk 1 500 1\nf 1\na 2 3000000 1\nk 1 500 2\ns warm\n"
         "w 2 1\nk 2 500 2\nf 2 2\na 3 70 0 key_values\nk 0 500 3\nf 3\na 3 60 0 key_values\nk 0 500 3\n"
         "# out_of_memory for 1125899906842624 bytes\nf 3\na 4 70 0 tag9\nk 0 500 4\n";
-    player *self = player_open();
-    gpuarena_stream one = player_stream(self, 5), two = player_stream(self, 3);
-    gpuarena_request tagged = GPUARENA_INIT;
-    void *old, *shared, *small, *never = NULL;
-    buffer text = { NULL, 0 };
-    FILE *out = open_memstream(&text.bytes, &text.length);
-    if (!out) give_up("no memory");
-    CHECK_INT(gpuarena_alloc(self->arena, &old, 1000, NULL), ==, GPUARENA_OK);
-    CHECK_INT(recorder_begin(&self->recorder, self->arena, out, 500), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_alloc(self->arena, &shared, 3000000, one), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_free(self->arena, shared, one), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_alloc(self->arena, &shared, 3000000, one), ==, GPUARENA_OK);
-    recorder_step(&self->recorder, "warm");
-    CHECK_INT(gpuarena_use(self->arena, shared, two), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_free(self->arena, shared, two), ==, GPUARENA_OK);
-    tagged.bytes = 70;
-    tagged.tag = gpuarena_tag("key values");
-    tagged.stream = GPUARENA_ANY_STREAM;
-    CHECK_INT(gpuarena_alloc_ex(self->arena, &small, &tagged), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_resize(self->arena, small, 60, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_alloc(self->arena, &never, (uint64_t)1 << 50, NULL), ==, GPUARENA_OUT_OF_MEMORY);
-    CHECK_INT(gpuarena_free(self->arena, small, GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
-    tagged.tag = 9;
-    CHECK_INT(gpuarena_alloc_ex(self->arena, &small, &tagged), ==, GPUARENA_OK);
-    CHECK_INT(recorder_end(&self->recorder, self->arena), ==, 0);
-    CHECK_INT(gpuarena_free(self->arena, old, NULL), ==, GPUARENA_OK);
-    player_close(self);
-    fclose(out);
-    CHECK_STR(text.bytes, expected);
-    CHECK_INT(judged(text.bytes), ==, PASS_OK);
-    char *wait = strstr(text.bytes, "w 2 1\n");
-    if (wait) memcpy(wait, "#####", 5);          /* who uses memory of another has waited for it */
-    CHECK_INT(judged(text.bytes), ==, PASS_VERIFY_FAILED);
-    free(text.bytes);
+    char text[300];
+    script("device 160G; arena; a old 1000 unused");
+    record(500);
+    script("a 1 3000000 on s5 unused; f 1 on s5; a 2 3000000 on s5 unused");
+    recorder_step(&trace, "warm");
+    snprintf(text, sizeof text, "use 2 on s3; f 2 on s3; a 3 70 on any tag %" PRIu32 " unused; resize 3 60;"
+             "refuse a 4 1024T: OUT_OF_MEMORY; f 3 on any; a 5 70 on any tag 9 unused", gpuarena_tag("key values"));
+    script(text);
+    buffer lines = recorded();
+    CHECK_STR(lines.bytes, expected);
+    free(lines.bytes);
+    script_end();
 }
 
 /* A file that cannot take it all is told of at the end. */
@@ -231,11 +162,11 @@ static void test_full(void)
         SKIP("no /dev/full");
         return;
     }
-    player *self = player_open();
-    CHECK_INT(recorder_begin(&self->recorder, self->arena, out, 0), ==, GPUARENA_OK);
-    CHECK_INT(recorder_end(&self->recorder, self->arena), !=, 0);
+    script("device 1G; arena; a 1 100");
+    CHECK_INT(recorder_begin(&trace, arena_now(), out, 0), ==, GPUARENA_OK);
+    CHECK_INT(recorder_end(&trace, arena_now()), !=, 0);
     fclose(out);
-    player_close(self);
+    script_end();
 }
 
 int main(void)
