@@ -9,12 +9,13 @@
 
 /* ---- FNV-1a over the eight bytes of a word */
 
+#define DIGEST_PRIME   UINT64_C(0x100000001b3)
+#define DIGEST_PRIME_8 UINT64_C(0x1efac7090aef4a21)          /* its eighth power: most words are one byte and zeros */
+
 uint64_t digest_word(uint64_t digest, uint64_t word)
 {
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-        digest ^= (word >> shift) & 0xff;
-        digest *= UINT64_C(0x100000001b3);
-    }
+    if (word <= 0xff) return (digest ^ word) * DIGEST_PRIME_8;
+    for (unsigned shift = 0; shift < 64; shift += 8) digest = (digest ^ (word >> shift & 0xff)) * DIGEST_PRIME;
     return digest;
 }
 

@@ -195,10 +195,10 @@ uint64_t pool_block_bytes(const pool *self, const void *ptr, uint64_t requested_
 void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
 {
     memset(use, 0, sizeof *use);
-    memset(stats, 0, sizeof *stats);
     if (!self->arena) {
         device_counters counters;
         rival_use rival_now;
+        memset(stats, 0, sizeof *stats);
         device_count(self->device, &counters);
         use->requested_bytes = self->requested_bytes;
         use->live_bytes = self->live_bytes;

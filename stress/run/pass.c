@@ -161,12 +161,12 @@ static int pass_streams_find(pass_streams *self, const op_stream *stream, proble
 {
     uint64_t with_kernels = 0;                   /* threads, by bit */
     self->list = program_need(PASS_MAX_STREAMS, sizeof *self->list);
-    if (!pass_streams_take(self, 0, why)) return -1;
+    pass_stream *on = pass_streams_take(self, 0, why);
     for (size_t index = 0; index < stream->op_count; index++) {
         const op *next = &stream->ops[index];
         const uint64_t thread = UINT64_C(1) << op_stream_thread(stream, index);
         if (next->kind == OP_WAIT && !pass_streams_take(self, next->value, why)) return -1;
-        pass_stream *on = pass_streams_take(self, next->stream, why);
+        if (on->number != next->stream) on = pass_streams_take(self, next->stream, why);
         if (!on) return -1;
         if (next->kind == OP_KERNEL) with_kernels |= thread;
         if (next->kind != OP_STEP && next->kind != OP_RIVAL) on->threads |= thread;

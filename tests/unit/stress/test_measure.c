@@ -124,6 +124,8 @@ static void test_memory(void)
 static void test_digest(void)
 {
     CHECK_U64(digest_word(DIGEST_START, 0), ==, UINT64_C(0xa8c7f832281a39c5));
+    CHECK_U64(digest_word(DIGEST_START, 255), ==, UINT64_C(0x9016b196e349a31a));
+    CHECK_U64(digest_word(DIGEST_START, 256), ==, UINT64_C(0xe3757ca7d64666ea));
     CHECK(digest_word(DIGEST_START, 1) != digest_word(DIGEST_START, 256));
     CHECK(digest_word(digest_word(DIGEST_START, 1), 2) != digest_word(digest_word(DIGEST_START, 2), 1));
 }
