@@ -9261,28 +9261,27 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
 }
 
 /* The arena's statistics; largest_free_bytes only if a walk over the free blocks is wanted. */
-static gpuarena_stats gpuarena__stats_now(const gpuarena *arena, int walk)
+static void gpuarena__stats_now(const gpuarena *arena, gpuarena_stats *stats, int walk)
 {
-    gpuarena_stats stats = arena->stats;
-    stats.alloc_count = stats.live_count + stats.free_count;
-    stats.reserved_peak_bytes = gpuarena__max(stats.reserved_peak_bytes, stats.reserved_bytes);
-    stats.live_peak_bytes = arena->tags.peak_bytes;
-    stats.slack_bytes = stats.live_bytes - stats.requested_bytes;
-    stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
-    stats.limit_bytes = arena->limit;
+    *stats = arena->stats;
+    stats->alloc_count = stats->live_count + stats->free_count;
+    stats->reserved_peak_bytes = gpuarena__max(stats->reserved_peak_bytes, stats->reserved_bytes);
+    stats->live_peak_bytes = arena->tags.peak_bytes;
+    stats->slack_bytes = stats->live_bytes - stats->requested_bytes;
+    stats->cached_bytes = stats->reserved_bytes - stats->live_bytes - stats->pending_bytes;
+    stats->limit_bytes = arena->limit;
     if (arena->has_family) {                     /* with the memory of sub-arenas */
         gpuarena__mutex_lock(&gpuarena__registry_lock);
-        stats.children_bytes = arena->family.reserved - stats.reserved_bytes;
-        stats.reserved_bytes = arena->family.reserved;
-        stats.reserved_peak_bytes = gpuarena__max(arena->family.peak, arena->family.reserved);
+        stats->children_bytes = arena->family.reserved - stats->reserved_bytes;
+        stats->reserved_bytes = arena->family.reserved;
+        stats->reserved_peak_bytes = gpuarena__max(arena->family.peak, arena->family.reserved);
         gpuarena__mutex_unlock(&gpuarena__registry_lock);
     }
-    stats.excess_bytes = gpuarena__above(stats.reserved_bytes, arena->limit);
-    if (arena->paged.page_bytes) stats.stranded_bytes = gpuarena__stranded(arena);
-    stats.host_bytes = arena->host_bytes;
+    stats->excess_bytes = gpuarena__above(stats->reserved_bytes, arena->limit);
+    if (arena->paged.page_bytes) stats->stranded_bytes = gpuarena__stranded(arena);
+    stats->host_bytes = arena->host_bytes;
     if (walk && !arena->config.debug)            /* else free memory serves no plain request */
-        stats.largest_free_bytes = gpuarena__largest_free(arena);
-    return stats;
+        stats->largest_free_bytes = gpuarena__largest_free(arena);
 }
 
 /* >>failure ============================================================================================
@@ -9347,7 +9346,7 @@ static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuare
     if (detail) gpuarena__detail(&failure, "%s", detail);
     if (!arena) return failure;
     memcpy(failure.arena, arena->config.name, sizeof failure.arena);
-    now = gpuarena__stats_now(arena, failure.result == GPUARENA_OUT_OF_MEMORY);
+    gpuarena__stats_now(arena, &now, failure.result == GPUARENA_OUT_OF_MEMORY);
 #define X(name) failure.name = now.name;
     X(live_bytes) X(live_count) X(pending_bytes) X(cached_bytes) X(reserved_bytes) X(limit_bytes)
     X(largest_free_bytes)
@@ -13725,7 +13724,7 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
     gpuarena__copy copy;
     gpuarena_stats stats;
     if (result != GPUARENA_OK) return result;
-    stats = gpuarena__stats_now(self, 1);
+    gpuarena__stats_now(self, &stats, 1);
     gpuarena__copy_begin(self, &copy);
     writer.arena = self;
     writer.json = format == GPUARENA_FORMAT_JSON;
@@ -13793,8 +13792,8 @@ GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_devic
 static void gpuarena__read_stats(const gpuarena *arena, gpuarena_stats *stats, int walk)
 {
     gpuarena *self = gpuarena__enter_to_read(arena);
-    if (stats) memset(stats, 0, sizeof *stats);
-    if (stats && self) *stats = gpuarena__stats_now(self, walk);
+    if (stats && self) gpuarena__stats_now(self, stats, walk);
+    else if (stats) memset(stats, 0, sizeof *stats);
     gpuarena__leave_read(self);
 }
 
