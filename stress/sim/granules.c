@@ -1,5 +1,5 @@
 /* Granules and their contents. A change of parts cuts at both of its ends, replaces the parts between them in place,
-   and joins what became the same. */
+   and joins each with the one before where they became the same. */
 #include "granules.h"
 
 #include <stdlib.h>
@@ -18,51 +18,51 @@ static uint32_t cuts_find(const cuts *self, uint32_t byte)
     return (uint32_t)rank - 1;
 }
 
-/* The part that begins at the byte, by a cut if there is none; behind the last, at the granule's end. */
-static uint32_t cuts_at(cuts *self, uint32_t byte, const cuts_kind *kind)
+/* Part `index` is two, of which the second begins at the byte. */
+static void cuts_cut(cuts *self, uint32_t index, uint32_t byte, const cuts_kind *kind)
 {
-    if (byte % SIM_GRANULE == 0) return byte == 0 ? 0 : self->count;
-    uint32_t index = cuts_find(self, byte);
-    if (self->list[index].from == byte) return index;
     ARRAY_RESERVE(self->list, self->capacity, self->count + 1);
     cuts_part *part = &self->list[index];
     memmove(part + 1, part, (self->count++ - index) * sizeof *part);
     part[1].from = byte;
     if (kind->keep) kind->keep(part);
-    return index + 1;
 }
 
-/* Of parts first..last, those that are the same as the one before them go on as that one. */
-static void cuts_join(cuts *self, uint32_t first, uint32_t last, const cuts_kind *kind)
+/* The parts that are [from, to) from now on: the first, and the one behind the last. */
+static void cuts_take(cuts *self, uint32_t from, uint32_t to, const cuts_kind *kind, uint32_t *first, uint32_t *end)
 {
-    uint32_t kept = first;
-    for (uint32_t i = first + 1; i <= last; i++) {
-        if (!kind->are_same(&self->list[kept], &self->list[i])) {
-            self->list[++kept] = self->list[i];
-        } else if (kind->drop) {
-            kind->drop(&self->list[i]);
-        }
-    }
-    if (kept == last) return;
-    memmove(&self->list[kept + 1], &self->list[last + 1], (self->count - last - 1) * sizeof *self->list);
-    self->count -= last - kept;
+    *first = cuts_find(self, from);
+    if (self->list[*first].from < from) cuts_cut(self, (*first)++, from, kind);
+    for (*end = *first + 1; *end < self->count && self->list[*end].from < to;) ++*end;
+    if (to < (*end < self->count ? self->list[*end].from : SIM_GRANULE)) cuts_cut(self, *end - 1, to, kind);
+}
+
+/* 1: the part is the same as number kept - 1, which goes on through it. */
+static int cuts_joins(const cuts *self, uint32_t kept, const cuts_part *part, const cuts_kind *kind)
+{
+    if (kept == 0 || !kind->are_same(&self->list[kept - 1], part)) return 0;
+    if (kind->drop) kind->drop(part);
+    return 1;
 }
 
 void cuts_change(cuts *self, uint32_t from, uint32_t to, const cuts_kind *kind, void *user)
 {
     static const cuts_part nothing;
+    uint32_t kept, end;
     if (self->count == 0) {
         ARRAY_RESERVE(self->list, self->capacity, 1);
         self->list[self->count++] = nothing;
     }
-    uint32_t first = cuts_at(self, from, kind), end = cuts_at(self, to, kind);
-    for (uint32_t i = first; i < end; i++) {
-        cuts_part replaced = self->list[i];
-        self->list[i] = kind->replace(user, &replaced);
-        self->list[i].from = replaced.from;
-        if (kind->drop) kind->drop(&replaced);
+    cuts_take(self, from, to, kind, &kept, &end);
+    for (uint32_t i = kept; i < end; i++) {
+        cuts_part part = kind->replace(user, &self->list[i]);
+        part.from = self->list[i].from;
+        if (!cuts_joins(self, kept, &part, kind)) self->list[kept++] = part;
     }
-    cuts_join(self, first > 0 ? first - 1 : 0, end < self->count ? end : end - 1, kind);
+    if (end < self->count && cuts_joins(self, kept, &self->list[end], kind)) end++;
+    if (kept == end) return;
+    memmove(&self->list[kept], &self->list[end], (self->count - end) * sizeof *self->list);
+    self->count -= end - kept;
 }
 
 void cuts_clear(cuts *self, const cuts_kind *kind)

@@ -118,26 +118,44 @@ static void history_put(history *self, const touch *one)
     *next = *one;
 }
 
-/* The history after one more touch, kept once more: this one, if it is one part's alone and has the room. */
+/* Its touches are those of `from`, which may be itself, without what the host has outlived. When the owner changes,
+   those of this tenancy become an earlier one's, of which the later of two that are alike counts. There is room. */
+static void history_inherit(history *self, const history *from, const touch_by *by)
+{
+    const int is_handed_over = from->owner != by->owner;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < from->count; i++) {
+        touch one = from->touches[i];
+        if (history_is_outlived(&one, by->host)) continue;
+        if (is_handed_over) one.is_own = 0;
+        if (count > 0 && history_order(&self->touches[count - 1], &one) == 0) count--;
+        self->touches[count++] = one;
+    }
+    self->owner = by->owner;
+    self->count = count;
+}
+
+/* Of one part, with room for so many touches. self NULL: new, without any. */
+static history *history_resize(history *self, uint32_t room)
+{
+    history *made = program_resize(self, 1, sizeof *made + room * sizeof(touch));
+    made->references = 1;
+    made->room = room;
+    return made;
+}
+
+/* One part's history after one more touch: this one, if it was that part's alone. Most have two touches: an earlier
+   tenancy's, and one of this. */
 static history *history_next(history *self, const touch_by *by)
 {
-    uint32_t count = self ? self->count : 0;
-    int is_handed_over = self && self->owner != by->owner;
-    int is_changed = self && self->references == 1 && count < self->room;
-    history *made = is_changed ? self : program_resize(NULL, 1, sizeof *made + (count + 1) * sizeof(touch));
-    if (!is_changed) {
-        made->references = 0;
-        made->room = count + 1;
-    }
-    made->references++;
-    made->owner = by->owner;
-    made->count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        touch kept = self->touches[i];
-        if (is_handed_over) kept.is_own = 0;
-        if (!history_is_outlived(&kept, by->host)) history_put(made, &kept);
-    }
-    if (!history_is_outlived(&by->latest, by->host)) history_put(made, &by->latest);
+    static const history nothing;
+    const history *from = self ? self : &nothing;
+    history *made = from->references == 1 ? self : history_resize(NULL, from->count > 2 ? from->count : 2);
+    history_inherit(made, from, by);
+    if (made != self && self) self->references--;
+    if (history_is_outlived(&by->latest, by->host)) return made;
+    if (made->count == made->room) made = history_resize(made, made->room + 1);
+    history_put(made, &by->latest);
     return made;
 }
 
@@ -179,7 +197,7 @@ static int history_equal(const history *one, const history *other)
 
 /* ---- A change of some bytes of one granule */
 
-/* The latest history that was replaced, and by what, which is kept: neighbours often share. */
+/* The latest history of several parts that was replaced, and by what, which is kept: neighbours often share. */
 typedef struct touch_change {
     const touch_by *by;
     touch          *other;
@@ -200,28 +218,32 @@ static void touches_judge(touch_change *change, const history *self)
 
 /* The mark tells histories of different owners apart without a look at them: most differ so, and few are in a
    cache. */
-static cuts_part touches_next(const touch_by *by, history *self)
-{
-    cuts_part made = { 0, 0, 0 };
-    if (by->is_end) return made;
-    made.mark = (uint32_t)(by->owner ^ by->owner >> 32) | 1;
-    made.value = (uint64_t)(uintptr_t)history_next(self, by);
-    return made;
-}
-
 static cuts_part touches_replace(void *user, const cuts_part *part)
 {
     touch_change *change = user;
+    const touch_by *by = change->by;
     history *self = history_of(part);
-    if (!change->has_replaced || self != change->replaced) {
-        touches_judge(change, self);
-        history_drop(&change->replacement);
-        change->replacement = touches_next(change->by, self);
-        change->replaced = self;
-        change->has_replaced = 1;
+    const int is_shared = !self || self->references > 1;
+    cuts_part made = { 0, 0, 0 };
+    if (change->has_replaced && self == change->replaced) {
+        history_drop(part);
+        history_keep(&change->replacement);
+        return change->replacement;
     }
-    history_keep(&change->replacement);
-    return change->replacement;
+    touches_judge(change, self);
+    if (by->is_end) {
+        history_drop(part);
+        return made;
+    }
+    made.mark = (uint32_t)(by->owner ^ by->owner >> 32) | 1;
+    made.value = (uint64_t)(uintptr_t)history_next(self, by);
+    if (!is_shared) return made;
+    history_drop(&change->replacement);
+    history_keep(&made);
+    change->replacement = made;
+    change->replaced = self;
+    change->has_replaced = 1;
+    return made;
 }
 
 static int touches_are_same(const cuts_part *one, const cuts_part *other)
