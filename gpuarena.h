@@ -13382,6 +13382,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     uint32_t *slot, index, freed_on = GPUARENA__MULTI_STREAM;
     gpuarena__node *node;
     gpuarena__request req;
+    int grows;
     if (bytes && gpuarena__lookup_find(arena, gpuarena__address(ptr))) gpuarena__prepare_free(arena, stream);
     slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));      /* others may have freed it */
     if (!slot) return gpuarena__fail_pointer(arena, ptr, stream);
@@ -13391,7 +13392,8 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     if (gpuarena__keeps_exported(arena, index, &error)) return gpuarena__fail(arena, &error, 0, stream);
     if (!gpuarena__resize_request(arena, node, bytes, stream, &req, &error))
         return gpuarena__fail_resize(arena, index, &error, bytes, stream);
-    if (req.bytes > gpuarena__node_bytes(node)) {
+    grows = req.bytes > gpuarena__node_bytes(node);
+    if (grows) {
         if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
             return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
         if (gpuarena__is_lost(arena, &error)
@@ -13399,15 +13401,19 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
             return error.result == GPUARENA_DOUBLE_FREE
                 ? gpuarena__fail_pointer(arena, ptr, stream)
                 : gpuarena__fail_resize(arena, index, &error, bytes, stream);
-    } else if (!gpuarena__block_shrink(arena, index, req.bytes, stream, &freed_on, &error))
-        return error.result == GPUARENA_OK ? gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL)
-                                           : gpuarena__fail_resize(arena, index, &error, 0, stream);
+    } else {
+        gpuarena__note_idle_low(arena);
+        if (!gpuarena__block_shrink(arena, index, req.bytes, stream, &freed_on, &error))
+            return error.result == GPUARENA_OK ? gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL)
+                                               : gpuarena__fail_resize(arena, index, &error, 0, stream);
+    }
     arena->stats.requested_bytes += bytes - node->as.live.requested;
     node->as.live.requested = bytes;
     gpuarena__peaks_note(arena);
     gpuarena__tell_of(arena, GPUARENA_ACTION_RESIZE, index, stream);
     if (freed_on != GPUARENA__MULTI_STREAM)
-        gpuarena__record_own(arena, freed_on);   /* last, because it calls the driver */
+        gpuarena__record_own(arena, freed_on);   /* this and what follows call the driver */
+    if (!grows) gpuarena__after_free(arena, stream);
     return GPUARENA_OK;
 }
 
