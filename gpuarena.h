@@ -12570,17 +12570,23 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
        free_slow                    with both locks: free_scrubbed, free_slot and after_free. A pointer that
                                     is no live block always comes here: see fail_pointer */
 
+/* The record of the stream that a live block was allocated for: once its capture has ended, that of the
+   stream's ordinary work. */
+GPUARENA__INLINE uint32_t gpuarena__own_record(const gpuarena *arena, const gpuarena__node *node)
+{
+    const gpuarena__stream *own = &arena->streams.list[node->record];
+    return own->under && own->state ? own->under : node->record;
+}
+
 /* The record of the stream that a block is freed on; 0: the GPU is done with it, or all streams count as one
    queue; MULTI_STREAM: only a wait for the device tells, as it was allocated for every stream, or there is no
    host memory for a record. */
 GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__node *node,
                                              gpuarena_stream stream)
 {
-    const gpuarena__stream *own = &arena->streams.list[node->record];
     uint32_t at;
     if (!GPUARENA__LIKELY(stream != GPUARENA_ANY_STREAM && arena->streams.ordered)) return 0;
-    if (!GPUARENA__LIKELY(stream != GPUARENA_OWN_STREAM))
-        at = own->under && own->state ? own->under : node->record; /* its capture has ended */
+    if (!GPUARENA__LIKELY(stream != GPUARENA_OWN_STREAM)) at = gpuarena__own_record(arena, node);
     else at = gpuarena__stream_find(arena, stream);
     return GPUARENA__LIKELY(at) ? at : GPUARENA__MULTI_STREAM;
 }
@@ -13290,8 +13296,8 @@ static int gpuarena__resize_request(gpuarena *arena, const gpuarena__node *node,
     request.stream = stream == GPUARENA_OWN_STREAM ? gpuarena__stream_of(arena, node) : stream;
     if (!gpuarena__request_check(arena, &request, req, error)) return 0;
     if (stream == GPUARENA_OWN_STREAM) {         /* the stream may be gone: it is not looked up */
-        req->record = node->record;
-        req->home = arena->streams.list[node->record].home;
+        req->record = gpuarena__own_record(arena, node);
+        req->home = arena->streams.list[req->record].home;
     }
     if (node->size & GPUARENA__KEPT)
         req->bytes = gpuarena__whole(req->bytes, arena->paged.page_bytes);
