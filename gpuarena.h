@@ -12053,6 +12053,8 @@ static uint32_t gpuarena__stage_begin(gpuarena *arena, gpuarena__request *req, g
     miss->over = 1;
     if (gpuarena__is_lost(arena, error)) return 0;
     if (arena->stats.reserved_bytes > arena->limit) {        /* the limit was lowered */
+        if (!try_only && req->stream != GPUARENA_ANY_STREAM)
+            (void)gpuarena__stream_enter(arena, req->stream);    /* it is asked for its capture, too */
         released = try_only || gpuarena__release_to(arena, arena->limit, 0, req->stream, error);
         if (arena->stats.reserved_bytes > arena->limit) {
             if (released) gpuarena__set_reason(error, GPUARENA_REASON_OVER_LIMIT);
@@ -13585,12 +13587,15 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
 static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released)
 {
     gpuarena__error error = gpuarena__no_error();
+    gpuarena__reclaim all = GPUARENA_INIT;
     uint64_t before = arena->stats.reserved_bytes, children = gpuarena__children(arena);
     int done = gpuarena__release_to(arena, gpuarena__above(keep_bytes, children), 0, NULL, &error);
     *released = before - arena->stats.reserved_bytes;
-    if (children && !gpuarena__is_tied()) {
+    if (children && gpuarena__family_figures(arena, arena).held > keep_bytes && !gpuarena__is_tied()) {
+        int captured = gpuarena__ask_capturing(arena, &error);       /* sub-arenas may not know of it */
         gpuarena__unlock_all(arena);
-        *released += gpuarena__reclaim_under(arena, 0, arena, keep_bytes);
+        if (!captured) *released += gpuarena__reclaim_under(arena, 0, arena, keep_bytes);
+        else if (gpuarena__family_look(arena, &all, arena, 1).idle) done = 0;
         gpuarena__relock_all(arena);
     }
     return done ? GPUARENA_OK : gpuarena__fail(arena, &error, 0, NULL);
