@@ -19,8 +19,15 @@
 #undef cudaFreeAsync
 #undef cudaStreamWaitEvent
 #undef cudaEventRecord
+#undef cudaEventRecordWithFlags
 
 #define EXPORTED __attribute__((visibility("default")))
+
+/* The default stream of code compiled for the per-thread default stream. */
+static inline cudaStream_t own_stream(cudaStream_t stream)
+{
+    return stream ? stream : cudaStreamPerThread;
+}
 
 /* The next definition of a function behind this library is the runtime's own. */
 static void interpose_find(void **slot, const char *name)

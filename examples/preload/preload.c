@@ -168,12 +168,12 @@ EXPORTED cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
 /* These names are what code compiled for the per-thread default stream calls. */
 EXPORTED cudaError_t cudaMallocAsync_ptsz(void **ptr, size_t bytes, cudaStream_t stream)
 {
-    return cudaMallocAsync(ptr, bytes, stream ? stream : cudaStreamPerThread);
+    return cudaMallocAsync(ptr, bytes, own_stream(stream));
 }
 
 EXPORTED cudaError_t cudaFreeAsync_ptsz(void *ptr, cudaStream_t stream)
 {
-    return cudaFreeAsync(ptr, stream ? stream : cudaStreamPerThread);
+    return cudaFreeAsync(ptr, own_stream(stream));
 }
 
 /* Free is what the program can still allocate: what the device has free beside the headroom, and what the arena

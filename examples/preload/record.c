@@ -3,8 +3,9 @@
    pool save, without a line changed.
        LD_PRELOAD=build/libgpuarena-record.so GPUARENA_TRACE=mine.trace ./program
    GPUARENA_TRACE: the file (gpuarena-PID.trace), of one process at a time. Children that it forks after its first
-   allocation are not recorded. Streams that wait for others' events are. What kernels use is not known. The program
-   must use the shared libcudart (nvcc -cudart shared). */
+   allocation are not recorded. Streams that wait for others' events are. What kernels use is not known. The default
+   streams of threads (nvcc --default-stream per-thread) count as one. The program must use the shared libcudart
+   (nvcc -cudart shared). */
 #include "interpose.h"
 #include <errno.h>
 #include <sys/file.h>
@@ -32,6 +33,7 @@ INTERPOSED(cudaFree, (void *));
 INTERPOSED(cudaMallocAsync, (void **, size_t, cudaStream_t));
 INTERPOSED(cudaFreeAsync, (void *, cudaStream_t));
 INTERPOSED(cudaEventRecord, (cudaEvent_t, cudaStream_t));
+INTERPOSED(cudaEventRecordWithFlags, (cudaEvent_t, cudaStream_t, unsigned));
 INTERPOSED(cudaStreamWaitEvent, (cudaStream_t, cudaEvent_t, unsigned));
 
 static void fail(const char *why)
@@ -242,11 +244,44 @@ EXPORTED cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream)
     return code;
 }
 
+EXPORTED cudaError_t cudaEventRecordWithFlags(cudaEvent_t handle, cudaStream_t stream, unsigned flags)
+{
+    cudaError_t code = REAL(cudaEventRecordWithFlags)(handle, stream, flags);
+    if (!code) note_record(handle, stream);
+    return code;
+}
+
 EXPORTED cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigned flags)
 {
     cudaError_t code = REAL(cudaStreamWaitEvent)(stream, handle, flags);
     if (!code) note_wait(stream, handle);
     return code;
+}
+
+/* These names are what code compiled for the per-thread default stream calls. */
+EXPORTED cudaError_t cudaMallocAsync_ptsz(void **ptr, size_t bytes, cudaStream_t stream)
+{
+    return cudaMallocAsync(ptr, bytes, own_stream(stream));
+}
+
+EXPORTED cudaError_t cudaFreeAsync_ptsz(void *ptr, cudaStream_t stream)
+{
+    return cudaFreeAsync(ptr, own_stream(stream));
+}
+
+EXPORTED cudaError_t cudaEventRecord_ptsz(cudaEvent_t handle, cudaStream_t stream)
+{
+    return cudaEventRecord(handle, own_stream(stream));
+}
+
+EXPORTED cudaError_t cudaEventRecordWithFlags_ptsz(cudaEvent_t handle, cudaStream_t stream, unsigned flags)
+{
+    return cudaEventRecordWithFlags(handle, own_stream(stream), flags);
+}
+
+EXPORTED cudaError_t cudaStreamWaitEvent_ptsz(cudaStream_t stream, cudaEvent_t handle, unsigned flags)
+{
+    return cudaStreamWaitEvent(own_stream(stream), handle, flags);
 }
 
 __attribute__((destructor)) static void record_end(void)

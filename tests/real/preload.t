@@ -19,9 +19,10 @@ plan skip_all => "no $_" for grep { !-e } values %library;
 plan skip_all => 'a sanitizer must be loaded first, and so must these libraries'
     if qx(nm -D "$build/libcudart-sim.so" 2>/dev/null) =~ /__[at]san_init/;
 
-for my $name (qw(program family)) {
-    is(system($cc, '-std=gnu99', @cuda, "$FindBin::Bin/preload/$name.c", '-o', "$dir/$name", "-L$build/sim", '-lcudart'), 0,
-       "$name is built") or BAIL_OUT('no program');
+for (['program', 'program'], ['own', 'program', '-DCUDA_API_PER_THREAD_DEFAULT_STREAM'], ['family', 'family']) {
+    my ($name, $source, @flags) = @$_;
+    is(system($cc, '-std=gnu99', @flags, @cuda, "$FindBin::Bin/preload/$source.c", '-o', "$dir/$name", "-L$build/sim", '-lcudart'),
+       0, "$name is built") or BAIL_OUT('no program');
 }
 chomp(my $root = qx(pwd));
 
@@ -76,6 +77,10 @@ is(scalar(grep { /^f \d+ 2$/ } @lines), 3, 'frees are on the streams that they w
 my $rows = qx("$build/stress" run -w "replay:$dir/mine.trace" -p raw,segments,paged --no-timing -q --out csv=-);
 is($?, 0, 'stress replays it') or diag $rows;
 is(() = $rows =~ /,ok,/g, 3, 'on each policy') or diag $rows;
+
+($status, $out, $err) = run_program(LIBRARY => 'record', GPUARENA_TRACE => "$dir/own.trace", NAME => 'own');
+my $own = do { local (@ARGV, $/) = "$dir/own.trace"; <> };
+is($own, join('', @lines), 'a program whose threads have default streams of their own is recorded, too');
 
 # ---- several devices, and processes
 my @two = (NAME => 'family', GPUARENA_SIM => 'device=8G*2,work=1000000000');

@@ -22,7 +22,7 @@ static int on_two_streams(void)
     for (round = 0; round < 3; round++) {
         CUDA(cudaMallocAsync(&block, 5 * MIB, first));
         CUDA(cudaMemsetAsync(block, 1, 5 * MIB, first));
-        CUDA(cudaEventRecord(event, first));
+        CUDA(round ? cudaEventRecord(event, first) : cudaEventRecordWithFlags(event, first, cudaEventRecordDefault));
         CUDA(cudaStreamWaitEvent(second, event, 0));
         CUDA(cudaMemsetAsync(block, 2, 5 * MIB, second));
         CUDA(cudaFreeAsync(block, second));
