@@ -118,6 +118,8 @@ class Arena:
         self._arena, self.parent = None, parent
         if "\0" in conf + name:
             raise ValueError("conf and name end at a NUL for the library, expected none in them")
+        if parent and not parent._arena:
+            raise ValueError("the parent is closed, expected an open arena")
         above = parent._arena if parent else None
         _check(_lib.gpuarena_create_from(device, conf.encode(), name.encode(), above, ctypes.byref(arena)))
         self._arena = arena
@@ -197,8 +199,12 @@ class Arena:
     def __enter__(self):
         return self
 
-    def __exit__(self, *error):
-        self.close()
+    def __exit__(self, kind, *error):
+        try:
+            self.close()
+        except Error:
+            if kind is None:                     # else what ended the block is said, not that it left blocks
+                raise
 
 
 def cuda_core_resource(arena, device=None):

@@ -47,6 +47,14 @@ def arenas():
         ptr = child.alloc(20 * MIB)
         check(parent.stats()["children_bytes"] >= 20 * MIB, "a child's memory counts in its parent")
         child.free(ptr)
+    e = raised(lambda: gpuarena.Arena("limit=50M", parent=parent))
+    check(isinstance(e, ValueError), f"a closed arena is no parent, and no reason for an arena without one: {e}")
+
+
+def ends_early():
+    with gpuarena.Arena("limit=4M") as arena:
+        arena.alloc(MIB)
+        arena.alloc(1 << 30)
 
 
 def streams():
@@ -87,6 +95,7 @@ def cuda_core():
 
 
 arenas()
+check(isinstance(raised(ends_early), MemoryError), "an exception in a with block is not replaced by that of its live blocks")
 streams()
 if importlib.util.find_spec("cuda") and importlib.util.find_spec("cuda.core"):
     cuda_core()
