@@ -39,8 +39,8 @@ CUDA_LIBS   := $(patsubst %/,%,$(dir $(firstword $(wildcard $(foreach folder,lib
 ifeq ($(and $(CUDA_HEADER),$(CUDA_LIBS)),)
 CUDA        :=
 CUDA_FLAGS  := -DGPUARENA_NO_CUDA
-TOOLKIT     := CUDA Toolkit: not found in $(CUDA_HOME)$(if $(CUDA_HEADER), (headers, but no libcudart)); left out are the \
-               CUDA driver table, --device cuda:N, the libcudart substitute, cub-library and examples 04 to 07, 12 and 15
+TOOLKIT      = CUDA Toolkit: not found in $(CUDA_HOME)$(if $(CUDA_HEADER), (headers, but no libcudart)); left out are the \
+               CUDA driver table, --device cuda:N, the libcudart substitute, cub-library, libgpuarena*.so, $(LEFT_OUT)
 else
 CUDA        := 1
 CUDA_FLAGS  := $(if $(filter /usr,$(CUDA_HOME)),,-isystem $(CUDA_HOME)/include)
@@ -51,8 +51,8 @@ CUB_FOLDER  := $(patsubst %/cub/util_allocator.cuh,%,$(firstword $(wildcard \
                    $(CUDA_HOME)/include/cccl/cub/util_allocator.cuh $(CUDA_HOME)/include/cub/util_allocator.cuh)))
 HAVE_CXX    := $(shell echo 'int main() { return 0; }' | $(CXX) -std=c++17 -x c++ - -fsyntax-only 2>/dev/null && echo 1)
 RUNS_ON_CUDA = -Wl,--enable-new-dtags,-rpath,$(CUDA_LIBS)
-TOOLKIT     := CUDA Toolkit: $(CUDA_NUMBER) in $(CUDA_HOME)$(if $(HAVE_CXX),,; no C++17 compiler, so no \
-               cub-library)$(if $(NVCC),,; no nvcc, so no example 05)
+TOOLKIT      = CUDA Toolkit: $(CUDA_NUMBER) in $(CUDA_HOME)$(if $(HAVE_CXX),,; no C++17 compiler, so no \
+               cub-library)$(if $(NVCC),,; no nvcc)$(if $(LEFT_OUT),; left out: $(LEFT_OUT))
 endif
 
 # ---- what there is: a file in one of these folders is part of the build, without further ado
@@ -77,6 +77,7 @@ PROGRAMS        = $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(1)))
 TEST_PROGRAMS  := $(call PROGRAMS,$(TEST_SOURCES))
 EXAMPLES       := $(EXAMPLE_SOURCES:%.c=$(BUILD)/%) $(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%) \
                   $(EXAMPLE_CXX_SOURCES:%.cc=$(BUILD)/%)
+LEFT_OUT       := $(filter-out $(EXAMPLES:$(BUILD)/%=%),$(basename $(wildcard examples/[0-9]*)))
 PRELOAD        := $(if $(CUDA),$(BUILD)/libgpuarena-preload.so $(BUILD)/libgpuarena-record.so $(BUILD)/libgpuarena.so $(BUILD)/libgpuarena_ort.so)
 BENCH          := $(BENCH_SOURCES:tests/measure/%.c=$(BUILD)/%)
 ALL_SOURCES    := $(STRESS_SOURCES) stress/main.c $(TEST_SOURCES) $(EXAMPLE_SOURCES) $(BENCH_SOURCES)
