@@ -36,20 +36,9 @@ sub spew {
 }
 
 # Words of the command line -> { code, out, err }
-sub stress {
-    my $child = fork // die "fork: $!";
-    if (!$child) {
-        open STDIN, '<', '/dev/null';
-        open STDOUT, '>', "$folder/.out";
-        open STDERR, '>', "$folder/.err";
-        exec $stress, @_ or exit 126;
-    }
-    waitpid $child, 0;
-    my $code = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
-    return { code => $code, out => slurp("$folder/.out"), err => slurp("$folder/.err") };
-}
+sub stress { return stress_until(undef, undef, @_) }
 
-# Words of the command line -> the same; a moment after the first line on stderr that fits the pattern, the signal is sent.
+# The same; a moment after the first line on stderr that fits the pattern, the signal is sent.
 sub stress_until {
     my ($pattern, $signal, @words) = @_;
     pipe my $read, my $write or die "pipe: $!";
@@ -65,7 +54,7 @@ sub stress_until {
     my ($err, $sent) = ('', 0);
     while (my $line = <$read>) {
         $err .= $line;
-        next if $line !~ $pattern || $sent++;
+        next if !$pattern || $line !~ $pattern || $sent++;
         select undef, undef, undef, 0.2;
         kill $signal, $child;
     }
