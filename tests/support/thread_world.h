@@ -1,48 +1,48 @@
-/* What tests with real threads share: tiny devices; arenas on them, alone or in trees, with what each holds; and a
-   shadow of device memory: who has each 256 bytes, and until when which stream's work uses them. A device has
-   segments, addresses and pages in slots of 2 MiB, streams and events, and judges what any thread asks it for.
-   Its only lock is for memory, of which an arena makes one call at a time, and two arenas may make one each; nothing
-   else orders threads, lest races hide. Work of stream n ends at a time. The first streams' handles are n * 16; from
-   SLOT_STREAMS on come threads' own, if the table has a handle for these.
+/* What tests with real threads share: devices; arenas on them, alone or in trees, with what each holds; and a shadow
+   of device memory: who has each 256 bytes, and until when which stream's work uses them. Memory is a simulated
+   machine's, which judges what it is asked for, inside the only lock: an arena makes one call on memory at a time,
+   and two arenas of two devices may make one each. Nothing else orders threads, lest races hide: streams and events
+   are numbers here. Work of stream n ends at a time. The first streams' handles are n * 16; from SLOT_STREAMS on come
+   threads' own, if the table has a handle for these.
    It must not know the arena's inside. Included by tests in threads/. */
 #ifndef TESTS_THREAD_WORLD_H
 #define TESTS_THREAD_WORLD_H
 
 #include <pthread.h>
 #include <sched.h>
-#include "stress/base/splitmix64.h"
 #include "stress/sim/entries.h"
+#include "arena_walk.h"
 #include "host_memory.h"
-#include "tap.h"
+#include "sim_device.h"
+#include "space_fit.h"
 
-#define KIB(count) ((uint64_t)(count) << 10)
-#define MIB(count) ((uint64_t)(count) << 20)
-#define SLOT_BYTES MIB(2)
-
-enum { SLOT_COUNT = 1024, SLOT_STREAMS = 4, SLOT_OWNS = 65, SLOT_EVENTS = 256, TICK_NS = 20000 };
+enum { SLOT_STREAMS = 4, SLOT_OWNS = 65, SLOT_EVENTS = 256, TICK_NS = 20000 };
 enum { THREAD_DEVICES = 2, THREAD_ARENAS = 10, THREAD_UNIT = 256, THREAD_FOLD = 256,
-       THREAD_UNITS = SLOT_COUNT * ((2 << 20) / THREAD_UNIT) };
-
-typedef struct slot_place { uint32_t owner; uint16_t is_addresses, page; } slot_place;
+       THREAD_UNITS = (4 << 20) / THREAD_UNIT * 1024 };      /* 4 GiB */
 
 /* freed: when the work of the last user's streams ends, with the stream in the low bits. owner: the live block; 0:
    there is none. */
 enum { THREAD_STREAM = 127 };
 typedef struct thread_memory { uint64_t freed[2]; uint32_t owner; } thread_memory;
-typedef struct thread_fold { thread_memory whole, part; uint32_t unit_count; } thread_fold;
+typedef struct thread_fold {
+    thread_memory whole, part, *units;           /* units: NULL: none was wanted so far */
+    uint32_t unit_count;
+} thread_fold;
 
-typedef struct thread_device {
-    gpuarena_driver table;
-    pthread_mutex_t lock;                        /* of what follows, but for what is atomic */
-    uint64_t total_bytes, held_bytes, base;      /* base: the first address, of this device alone */
-    uint64_t clock_ns, busy_until_ns[SLOT_STREAMS + SLOT_OWNS], event_done_ns[SLOT_EVENTS];  /* atomic, as */
-    uint32_t event_count, range_count;           /*   several threads may use them */
-    slot_place places[SLOT_COUNT];               /* owner: number of the range, from 1 */
-    uint8_t pages[SLOT_COUNT];                   /* 1: there is this handle */
-    thread_memory *units;                        /* the shadow */
-    uint64_t used;                               /* of the units the first so many */
+typedef struct thread_shadow {
+    uint64_t base;                               /* the lowest address */
     unsigned char soiled[THREAD_UNITS];          /* of arenas that clear: 1: it may hold somebody's data */
     thread_fold folds[THREAD_UNITS / THREAD_FOLD];
+} thread_shadow;
+
+typedef struct thread_device {
+    gpuarena_driver table, real;                 /* real: the machine's own */
+    sim *machine;
+    uint64_t total_bytes;
+    pthread_mutex_t lock;                        /* of the machine; what follows is atomic */
+    uint64_t clock_ns, busy_until_ns[SLOT_STREAMS + SLOT_OWNS], event_done_ns[SLOT_EVENTS];
+    uint32_t event_count;
+    thread_shadow shadows[2];                    /* of segments, and of virtual memory */
 } thread_device;
 
 typedef struct thread_arena {
@@ -60,6 +60,7 @@ typedef struct thread_arena {
 } thread_arena;
 
 static thread_device thread_devices[THREAD_DEVICES];
+static uint64_t thread_device_bytes = MIB(128);              /* of the next that are opened */
 static thread_arena thread_arenas[THREAD_ARENAS];            /* the first of each device have no parents */
 static __thread int thread_number;               /* 0: the first thread */
 static int thread_yields;                        /* in each driver call, and between calls, others
@@ -91,97 +92,6 @@ static inline thread_arena *thread_arena_of(const gpuarena_driver *self)
 
 static inline void thread_yield(void) { if (thread_yields) sched_yield(); }
 
-/* ---- memory */
-
-/* A pointer's place. SLOT_COUNT: it is none of this device's. */
-static inline uint32_t slot_place_of(const thread_device *device, const void *ptr)
-{
-    uint64_t offset = slot_address(ptr) - device->base;
-    if (offset % SLOT_BYTES == 0 && offset / SLOT_BYTES < SLOT_COUNT) return (uint32_t)(offset / SLOT_BYTES);
-    return SLOT_COUNT;
-}
-
-/* The lowest free places. NULL: there are none. */
-static inline void *slot_place_take(thread_device *device, uint64_t bytes, int is_addresses)
-{
-    uint32_t need = (uint32_t)(bytes / SLOT_BYTES), first = 0, at;
-    if (bytes % SLOT_BYTES || !bytes) thread_blame("a size that is no multiple of 2 MiB");
-    for (at = 0; at < SLOT_COUNT && at - first < need; at++) if (device->places[at].owner) first = at + 1;
-    if (at - first < need) return NULL;
-    device->range_count++;
-    for (at = first; at < first + need; at++) {
-        device->places[at].owner = device->range_count;
-        device->places[at].is_addresses = (uint16_t)is_addresses;
-    }
-    return slot_pointer(device->base + first * SLOT_BYTES);
-}
-
-/* Exactly what was taken there. */
-static inline void slot_place_leave(thread_device *device, const void *ptr, uint64_t bytes, int is_addresses)
-{
-    uint32_t first = slot_place_of(device, ptr), need = (uint32_t)(bytes / SLOT_BYTES), at;
-    uint32_t owner = first < SLOT_COUNT ? device->places[first].owner : 0;
-    if (first && owner && device->places[first - 1].owner == owner) thread_blame("part of a range is given back");
-    for (at = first; owner && at < SLOT_COUNT && device->places[at].owner == owner; at++) {
-        if (device->places[at].page) thread_blame("addresses are released that are mapped");
-        if (device->places[at].is_addresses != is_addresses) thread_blame("given back as what it is not");
-        memset(&device->places[at], 0, sizeof device->places[at]);
-    }
-    if (at - first != need || !owner) thread_blame("given back is what was never given");
-}
-
-/* A call on memory begins, with the lock: an arena makes one at a time; and in each its limit holds, and the limits
-   of all above. claim_bytes: what it may make the device hold more. */
-static inline thread_device *slot_enter(const gpuarena_driver *self, uint64_t claim_bytes)
-{
-    thread_arena *at = thread_arena_of(self);
-    if (__atomic_fetch_add(&at->inside, 1, __ATOMIC_RELAXED)) thread_blame("two driver calls on memory at once");
-    for (; claim_bytes && at; at = at->parent) {
-        uint64_t held = __atomic_add_fetch(&at->held_bytes, claim_bytes, __ATOMIC_RELAXED);
-        if (held > __atomic_load_n(&at->ceiling_bytes, __ATOMIC_RELAXED))
-            thread_blame("the device is asked for more than the limit");
-    }
-    thread_yield();
-    pthread_mutex_lock(&slot_of(self)->lock);
-    return slot_of(self);
-}
-
-/* It ends. less_bytes: what of the claim it has not got, or what it has given back. */
-static inline int slot_leave(const gpuarena_driver *self, uint64_t less_bytes, int done)
-{
-    thread_arena *at = thread_arena_of(self);
-    pthread_mutex_unlock(&slot_of(self)->lock);
-    __atomic_fetch_sub(&at->inside, 1, __ATOMIC_RELAXED);
-    for (; less_bytes && at; at = at->parent) __atomic_fetch_sub(&at->held_bytes, less_bytes, __ATOMIC_RELAXED);
-    return done ? GPUARENA_STATUS_DONE : GPUARENA_STATUS_NO_MEMORY;
-}
-
-/* Takes so many bytes of the device's memory. 0: it has not so many. */
-static inline int slot_hold(thread_device *device, uint64_t bytes)
-{
-    if (bytes > device->total_bytes - device->held_bytes) return 0;
-    device->held_bytes += bytes;
-    return 1;
-}
-
-static inline int slot_info ENTRY_memory_info
-{
-    const thread_device *device = slot_enter(self, 0);
-    (void)kind;
-    *free_bytes = device->total_bytes - device->held_bytes;
-    *total_bytes = device->total_bytes;
-    return slot_leave(self, 0, 1);
-}
-
-static inline int slot_obtain ENTRY_memory_obtain
-{
-    thread_device *device = slot_enter(self, bytes);
-    void *made = slot_hold(device, bytes) ? slot_place_take(device, bytes, 0) : NULL;
-    (void)kind, (void)stream;
-    if (made) *ptr = made;
-    return slot_leave(self, made ? 0 : bytes, made != NULL);
-}
-
 /* ---- clock: of the device, and for each stream when its work ends */
 
 static inline uint64_t slot_load(const uint64_t *time_ns) { return __atomic_load_n(time_ns, __ATOMIC_RELAXED); }
@@ -212,85 +122,77 @@ static inline void slot_work(thread_device *device, int stream, uint64_t span_ns
     __atomic_fetch_add(&device->busy_until_ns[stream], span_ns, __ATOMIC_RELAXED);
 }
 
+/* ---- memory */
+
+/* A call begins, with the lock: an arena makes one at a time; and in each its limit holds, and the limits of all
+   above. claim_bytes: what it may make the device hold more. */
+static inline const gpuarena_driver *thread_enter(const gpuarena_driver *self, uint64_t claim_bytes)
+{
+    thread_arena *at = thread_arena_of(self);
+    if (__atomic_fetch_add(&at->inside, 1, __ATOMIC_RELAXED)) thread_blame("two driver calls on memory at once");
+    for (; claim_bytes && at; at = at->parent) {
+        uint64_t held = __atomic_add_fetch(&at->held_bytes, claim_bytes, __ATOMIC_RELAXED);
+        if (held > __atomic_load_n(&at->ceiling_bytes, __ATOMIC_RELAXED))
+            thread_blame("the device is asked for more than the limit");
+    }
+    thread_yield();
+    pthread_mutex_lock(&slot_of(self)->lock);
+    return &slot_of(self)->real;
+}
+
+/* It ends. less_bytes: what of the claim it has not got, or what it has given back. */
+static inline int thread_leave(const gpuarena_driver *self, uint64_t less_bytes, int code)
+{
+    thread_arena *at = thread_arena_of(self);
+    if (code && code != SIM_OUT_OF_MEMORY) thread_blame("a driver call is refused");
+    pthread_mutex_unlock(&slot_of(self)->lock);
+    __atomic_fetch_sub(&at->inside, 1, __ATOMIC_RELAXED);
+    for (; less_bytes && at; at = at->parent) __atomic_fetch_sub(&at->held_bytes, less_bytes, __ATOMIC_RELAXED);
+    return code ? GPUARENA_STATUS_NO_MEMORY : GPUARENA_STATUS_DONE;
+}
+
+/* X(group, name, names, takes, gives): names are what the machine is called with; bytes that a call takes, or gives
+   back. */
+#define THREAD_ENTRIES(X) \
+    X(vm, reserve, (behind, address, bytes, alignment), 0, 0) X(vm, release, (behind, address, bytes), 0, 0) \
+    X(vm, create, (behind, page, bytes, traits), bytes, 0) X(vm, destroy, (behind, page, bytes), 0, bytes) \
+    X(vm, map, (behind, address, bytes, page), 0, 0) X(vm, access, (behind, address, bytes, mode), 0, 0) \
+    X(vm, unmap, (behind, address, bytes), 0, 0)
+#define X(group, name, names, takes, gives) \
+    static inline int slot_##name ENTRY_##group##_##name \
+    { \
+        const gpuarena_driver *behind = thread_enter(self, takes); \
+        int code = behind->group.name names; \
+        return thread_leave(self, code ? takes : gives, code); \
+    }
+THREAD_ENTRIES(X)
+#undef X
+
+/* All memory is the device's, of whatever kind it should be. */
+static inline int slot_info ENTRY_memory_info
+{
+    const gpuarena_driver *behind = thread_enter(self, 0);
+    (void)kind;
+    return thread_leave(self, 0, behind->memory.info(behind, GPUARENA_MEMORY_DEVICE, free_bytes, total_bytes));
+}
+
+/* The first device's segments are the shadow's, too. */
+static inline int slot_obtain ENTRY_memory_obtain
+{
+    int code = bench_obtain(thread_enter(self, bytes), bytes, ptr);
+    (void)kind, (void)stream;
+    if (!code && slot_of(self) == thread_devices) (void)shadow_enter(slot_address(*ptr), bytes);
+    return thread_leave(self, code ? bytes : 0, code);
+}
+
 /* As cudaFree waits, and cudaFreeHost need not. */
 static inline int slot_give_back ENTRY_memory_give_back
 {
-    thread_device *device = slot_enter(self, 0);
+    int code = bench_give_back(thread_enter(self, 0), ptr, bytes);
     (void)stream;
-    slot_place_leave(device, ptr, bytes, 0);
-    device->held_bytes -= bytes;
-    if (kind == GPUARENA_MEMORY_DEVICE || kind == GPUARENA_MEMORY_MANAGED) slot_wait_all(device);
-    return slot_leave(self, bytes, 1);
-}
-
-/* ---- virtual memory */
-
-static inline int slot_reserve ENTRY_vm_reserve
-{
-    thread_device *device = slot_enter(self, 0);
-    (void)alignment;
-    *address = slot_place_take(device, bytes, 1);
-    return slot_leave(self, 0, *address != NULL);
-}
-
-static inline int slot_release ENTRY_vm_release
-{
-    slot_place_leave(slot_enter(self, 0), address, bytes, 1);
-    return slot_leave(self, 0, 1);
-}
-
-static inline int slot_create ENTRY_vm_create
-{
-    thread_device *device = slot_enter(self, bytes);
-    uint32_t at = 1;
-    (void)traits;
-    while (at < SLOT_COUNT && device->pages[at]) at++;
-    int done = at < SLOT_COUNT && slot_hold(device, bytes);
-    if (done) device->pages[*page = at] = 1;
-    return slot_leave(self, done ? 0 : bytes, done);
-}
-
-static inline int slot_destroy ENTRY_vm_destroy
-{
-    thread_device *device = slot_enter(self, 0);
-    if (page >= SLOT_COUNT || !device->pages[page]) thread_blame("a page is destroyed that is none");
-    else {
-        device->pages[page] = 0;
-        device->held_bytes -= bytes;
-    }
-    return slot_leave(self, bytes, 1);
-}
-
-static inline int slot_map ENTRY_vm_map
-{
-    thread_device *device = slot_enter(self, 0);
-    uint32_t at = slot_place_of(device, address);
-    if (bytes != SLOT_BYTES || at == SLOT_COUNT || !device->places[at].is_addresses || device->places[at].page
-        || page >= SLOT_COUNT || !device->pages[page]) thread_blame("a page is mapped where it must not be");
-    else device->places[at].page = (uint16_t)page;
-    return slot_leave(self, 0, 1);
-}
-
-/* Changes nothing, or unmaps; all of it must be mapped. */
-static inline int slot_mapped(const gpuarena_driver *self, int unmaps, const void *address, uint64_t bytes)
-{
-    thread_device *device = slot_enter(self, 0);
-    uint32_t first = slot_place_of(device, address), end = first + (uint32_t)(bytes / SLOT_BYTES);
-    for (uint32_t at = first; at < end; at++) {
-        if (at >= SLOT_COUNT || !device->places[at].page) thread_blame("what is not mapped is opened or unmapped");
-        else if (unmaps) device->places[at].page = 0;
-    }
-    return slot_leave(self, 0, 1);
-}
-
-static inline int slot_access ENTRY_vm_access
-{
-    return (void)mode, slot_mapped(self, 0, address, bytes);
-}
-
-static inline int slot_unmap ENTRY_vm_unmap
-{
-    return slot_mapped(self, 1, address, bytes);
+    if (!code && slot_of(self) == thread_devices) (void)shadow_leave(slot_address(ptr));
+    if (kind == GPUARENA_MEMORY_DEVICE || kind == GPUARENA_MEMORY_MANAGED) slot_wait_all(slot_of(self));
+    return thread_leave(self, bytes, code);
 }
 
 /* ---- streams, events: an event is the time when what it was recorded behind is done */
@@ -368,11 +270,17 @@ static inline int slot_device_wait ENTRY_events_device_wait
 
 /* ---- the shadow: who has memory, until when the streams of its last user work, and what may still hold data */
 
-static inline uint64_t thread_unit_of(const thread_arena *self, const void *ptr)
+/* The shadow with this address, and the unit there. */
+static inline thread_shadow *thread_shadow_of(const thread_arena *self, const void *ptr, uint64_t *unit)
 {
-    uint64_t unit = (slot_address(ptr) - self->device->base) / THREAD_UNIT;
-    if (slot_address(ptr) % THREAD_UNIT || unit >= THREAD_UNITS) thread_blame("a block is not on the device");
-    return unit % THREAD_UNITS;
+    thread_shadow *shadows = self->device->shadows;
+    for (int at = 0; at < 2; at++) {
+        *unit = (slot_address(ptr) - shadows[at].base) / THREAD_UNIT;
+        if (slot_address(ptr) % THREAD_UNIT == 0 && *unit < THREAD_UNITS) return &shadows[at];
+    }
+    thread_blame("a block is not on the device");
+    *unit = 0;
+    return shadows;
 }
 
 /* When a stream's work ends, with its number; stream -1: none's. */
@@ -431,16 +339,28 @@ static inline void thread_visit(const thread_arena *self, thread_fold *fold, thr
         thread_blame("memory is two blocks' at once");
 }
 
+/* A unit of the fold, made when the first one is wanted. */
+static inline thread_memory *thread_unit(thread_fold *fold, uint64_t number)
+{
+    thread_memory *units = __atomic_load_n(&fold->units, __ATOMIC_ACQUIRE), *fresh = NULL;
+    if (!units && (fresh = calloc(THREAD_FOLD, sizeof *fresh))
+        && __atomic_compare_exchange_n(&fold->units, &units, fresh, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        units = fresh;
+    if (units != fresh) free(fresh);
+    return &units[number];
+}
+
 /* Of so many bytes: by whole folds, and by units where a part of one is meant. */
 static inline void thread_visit_all(const thread_arena *self, const void *ptr, uint64_t bytes,
                                     const thread_event *event)
 {
-    thread_device *device = self->device;
-    uint64_t at = thread_unit_of(self, ptr), end = at + (bytes + THREAD_UNIT - 1) / THREAD_UNIT;
-    slot_raise(&device->used, end < THREAD_UNITS ? end : THREAD_UNITS);
+    uint64_t at;
+    thread_shadow *of = thread_shadow_of(self, ptr, &at);
+    uint64_t end = at + (bytes + THREAD_UNIT - 1) / THREAD_UNIT;
     while (at < end && at < THREAD_UNITS) {
         int is_whole = at % THREAD_FOLD == 0 && end - at >= THREAD_FOLD;
-        thread_visit(self, &device->folds[at / THREAD_FOLD], is_whole ? NULL : &device->units[at], event);
+        thread_fold *fold = &of->folds[at / THREAD_FOLD];
+        thread_visit(self, fold, is_whole ? NULL : thread_unit(fold, at % THREAD_FOLD), event);
         at += is_whole ? THREAD_FOLD : 1;
     }
 }
@@ -465,47 +385,45 @@ static inline void thread_disclaim(thread_arena *self, const void *ptr, uint64_t
 static inline void thread_scrub(thread_arena *self, gpuarena_scrub scrub)
 {
     self->scrub = scrub;
-    memset(self->device->soiled, scrub & GPUARENA_SCRUB_ALLOC ? 1 : 0, THREAD_UNITS);
+    for (int at = 0; at < 2; at++)
+        memset(self->device->shadows[at].soiled, scrub & GPUARENA_SCRUB_ALLOC ? 1 : 0, THREAD_UNITS);
 }
 
 /* Nobody has a block any more. */
 static inline void thread_judge_clear(const thread_arena *self)
 {
-    if (self->scrub == GPUARENA_SCRUB_FREE && memchr(self->device->soiled, 1, THREAD_UNITS))
-        thread_blame("what was freed was not cleared");
+    for (int at = 0; at < 2; at++)
+        if (self->scrub == GPUARENA_SCRUB_FREE && memchr(self->device->shadows[at].soiled, 1, THREAD_UNITS))
+            thread_blame("what was freed was not cleared");
 }
 
 /* From one byte to another a block holds data now, where none was. */
 static inline void thread_soil(thread_arena *self, const void *ptr, uint64_t from, uint64_t to)
 {
-    thread_device *device = self->device;
-    uint64_t first = (from + THREAD_UNIT - 1) / THREAD_UNIT, end = (to + THREAD_UNIT - 1) / THREAD_UNIT;
+    uint64_t unit, first = (from + THREAD_UNIT - 1) / THREAD_UNIT, end = (to + THREAD_UNIT - 1) / THREAD_UNIT;
     if (!self->scrub || end <= first) return;
-    first += thread_unit_of(self, ptr);
-    end += thread_unit_of(self, ptr);
-    if (memchr(&device->soiled[first], 1, end - first)) thread_blame("what is had was not cleared");
-    memset(&device->soiled[first], 1, end - first);
+    unsigned char *soiled = thread_shadow_of(self, ptr, &unit)->soiled + unit;
+    if (memchr(soiled + first, 1, end - first)) thread_blame("what is had was not cleared");
+    memset(soiled + first, 1, end - first);
 }
 
-/* There is nothing to read what was cleared; but it must be held, nobody's, and no stream's but behind all that used
+/* There is nothing to read what was cleared; but it is held, nobody's, and no stream's but behind all that used
    it. */
-static inline int slot_clear(const gpuarena_driver *driver, void *ptr, uint64_t bytes, gpuarena_stream stream)
+static inline int slot_clear ENTRY_device_clear
 {
-    const thread_arena *self = thread_arena_of(driver);
-    thread_device *device = slot_of(driver);
-    uint64_t offset = slot_address(ptr) - device->base;
+    const thread_arena *at = thread_arena_of(self);
+    thread_device *device = at->device;
     int number = slot_number(device, stream);
+    uint64_t unit;
     thread_yield();
-    for (uint64_t at = offset / SLOT_BYTES; at * SLOT_BYTES < offset + bytes; at++)
-        if (at >= SLOT_COUNT || !device->places[at].owner
-            || (device->places[at].is_addresses && !device->places[at].page)) {
-            thread_blame("what is not held is cleared");
-            break;
-        }
+    pthread_mutex_lock(&device->lock);
+    if (!sim_holds(device->machine, (int)(device - thread_devices), ptr, bytes))
+        thread_blame("what is not held is cleared");
+    pthread_mutex_unlock(&device->lock);
     slot_work(device, number, 1000);
-    const thread_event event = { THREAD_CLEAR, 0, number, { thread_until(self, number), 0 } };
-    thread_visit_all(self, ptr, bytes, &event);
-    memset(&device->soiled[thread_unit_of(self, ptr)], 0, bytes / THREAD_UNIT);
+    const thread_event event = { THREAD_CLEAR, 0, number, { thread_until(at, number), 0 } };
+    thread_visit_all(at, ptr, bytes, &event);
+    memset(&thread_shadow_of(at, ptr, &unit)->soiled[unit], 0, bytes / THREAD_UNIT);
     return GPUARENA_STATUS_DONE;
 }
 
@@ -526,26 +444,44 @@ static inline gpuarena_config thread_prepare(thread_arena *self, thread_device *
     return config;
 }
 
+/* The first segment, and the first addresses, lie lowest. */
+static inline void thread_find_bases(thread_device *device)
+{
+    const gpuarena_driver *real = &device->real;
+    void *segment = NULL, *range = NULL;
+    WANT(!bench_obtain(real, SIM_GRANULE, &segment) && !bench_give_back(real, segment, SIM_GRANULE));
+    WANT(!real->vm.reserve(real, &range, SIM_GRANULE, 0) && !real->vm.release(real, range, SIM_GRANULE));
+    device->shadows[0].base = slot_address(segment);
+    device->shadows[1].base = slot_address(range);
+}
+
 /* The first or the second arena, on a device of its own, which is opened. */
 static inline gpuarena_config thread_open(thread_arena *self, gpuarena_backing kind, uint64_t limit_bytes)
 {
     static const gpuarena_driver table = {
-        .now_ns = slot_now_ns, .page_bytes = SLOT_BYTES,
+        .now_ns = slot_now_ns, .page_bytes = SIM_GRANULE,
         .memory = { slot_info, slot_obtain, slot_give_back },
         .vm = { slot_reserve, slot_release, slot_create, slot_destroy, slot_map, slot_access, slot_unmap },
         .events = { slot_event_create, slot_event_destroy, slot_event_record, slot_event_query, slot_event_host_wait,
                     slot_event_stream_wait, slot_device_wait },
         .clear = slot_clear };
     thread_device *device = &thread_devices[self - thread_arenas];
-    thread_memory *units = device->units ? device->units : calloc(THREAD_UNITS, sizeof *units);
-    memset(units, 0, device->used * sizeof *units);
-    memset(device, 0, sizeof *device);
+    const sim_config machine = { THREAD_DEVICES, thread_device_bytes, 0, NULL, NULL, 0, 0 };
+    for (thread_shadow *of = device->shadows; of < device->shadows + 2; of++) {
+        for (size_t at = 0; at < COUNT(of->folds); at++) free(of->folds[at].units);
+        memset(of->folds, 0, sizeof of->folds);
+        if (self->scrub) memset(of->soiled, 0, sizeof of->soiled);           /* of what was opened here before */
+    }
+    sim_destroy(device->machine);
+    memset(device, 0, offsetof(thread_device, shadows));
+    device->total_bytes = thread_device_bytes;
     pthread_mutex_init(&device->lock, NULL);
-    device->units = units;
-    device->base = (uint64_t)(1 + (self - thread_arenas)) << 43;
-    device->total_bytes = MIB(128);
+    device->machine = bench_machine(&machine);
+    sim_driver(device->machine, (int)(device - thread_devices), &device->real);
+    thread_find_bases(device);
     device->table = table;
     device->table.user = device;
+    if (device == thread_devices) memset(&shadow, 0, sizeof shadow);
     gpuarena_config config = thread_prepare(self, device, limit_bytes);
     config.backing = kind;
     return config;
@@ -565,10 +501,16 @@ static inline void thread_set_limit(thread_arena *self, uint64_t bytes)
 /* Nothing is left of what thread_open opened. */
 static inline void thread_judge_left(thread_arena *self)
 {
-    const thread_device *device = self->device;
-    if (device->held_bytes) thread_blame("device memory is left");
-    for (int at = 0; at < SLOT_COUNT; at++)
-        if (device->places[at].owner || device->pages[at]) thread_blame("addresses or pages are left");
+    const sim *machine = self->device->machine;
+    sim_counters counters;
+    sim_get_counters(machine, (int)(self->device - thread_devices), &counters);
+    if (counters.held_bytes || counters.handle_count || counters.reserved_address_bytes)
+        thread_blame("device memory is left");
+    if (sim_finding_count(machine)) {
+        static char finding[400];
+        snprintf(finding, sizeof finding, "%s", sim_finding(machine, 0));
+        thread_blame(finding);
+    }
     if (self->held_bytes) thread_blame("memory is held that is not there");
     if (host_close(&self->host)) thread_blame(host_close(&self->host));
 }
@@ -581,8 +523,8 @@ static int thread_tree_count;
 static inline void thread_tree_open(uint64_t device_bytes)
 {
     memset(thread_arenas, 0, sizeof thread_arenas);
+    thread_device_bytes = device_bytes;
     (void)thread_open(&thread_arenas[0], GPUARENA_BACKING_AUTO, 0);
-    thread_devices[0].total_bytes = device_bytes;
     thread_tree_count = 0;
 }
 

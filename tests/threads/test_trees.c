@@ -25,8 +25,7 @@ static gpuarena_stats judge_sums(const thread_arena *at)
 {
     gpuarena_stats stats;
     gpuarena_get_stats(at->arena, &stats);
-    WANT(stats.live_bytes + stats.pending_bytes + stats.cached_bytes + stats.children_bytes == stats.reserved_bytes);
-    WANT(stats.reserved_peak_bytes >= stats.reserved_bytes);
+    WANT(!wrong_sums(&stats));
     return stats;
 }
 
@@ -97,8 +96,8 @@ static void allocate(worker *self, thread_arena *at, uint64_t bytes)
     self->fail_count++;
     WANT(failure.result == GPUARENA_OUT_OF_MEMORY);
     if (failure.reason != GPUARENA_REASON_OVER_LIMIT && failure.reason != GPUARENA_REASON_OVER_PARENT
-        && failure.reason != GPUARENA_REASON_FRAGMENTED && failure.reason != GPUARENA_REASON_DRIVER_REFUSED
-        && failure.reason != GPUARENA_REASON_ADDRESSES) thread_blame(gpuarena_reason_name(failure.reason));
+        && failure.reason != GPUARENA_REASON_FRAGMENTED && failure.reason != GPUARENA_REASON_DRIVER_REFUSED)
+        thread_blame(gpuarena_reason_name(failure.reason));
     if (now && now->fits) thread_blame("refused, though there is room");
     if (now) return;
     over_parent_count += failure.reason == GPUARENA_REASON_OVER_PARENT;
