@@ -11,7 +11,7 @@
 #define TESTS_FOLDER "tests"
 #endif
 
-enum { MOST_LINES = 1000, MOST_VARIANTS = 8 };
+enum { MOST_LINES = 1000, MOST_VARIANTS = 8, NOTE_BYTES = 60 };
 
 typedef struct variant {
     char name[NAME_BYTES], values[WORD_BYTES * 2], value[WORD_BYTES];        /* value: of this run */
@@ -26,8 +26,6 @@ typedef struct script_case {
     const char *lines[MOST_LINES];
     int numbers[MOST_LINES], line_count;
 } script_case;
-
-enum { NOTE_BYTES = 60 };
 
 /* Runs it with the values that its variants have now, and blames what is wrong. 0: it is not for this program. The
    note stands behind the title. */
@@ -118,9 +116,10 @@ static int read_head(script_case *self, const char *line)
     return 1;
 }
 
-static void run_lines(const char *name, char *text)
+static void run_file(const char *name)
 {
     static script_case made, first;
+    char *text = tap_text(name);
     int number = 0, begun = 0;
     memset(&made, 0, sizeof made);
     made.file = name;
@@ -147,19 +146,7 @@ static void run_lines(const char *name, char *text)
     }
     if (begun) run_case(&made);
     else CHECK_MSG(0, "%s has no case", name);
-}
-
-static void run_file(const char *name)
-{
-    static char text[1 << 20];
-    FILE *file = fopen(name, "r");
-    if (!file) {
-        CHECK_MSG(0, "%s cannot be read", name);
-        return;
-    }
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
-    run_lines(name, text);
+    free(text);
 }
 
 #endif

@@ -174,15 +174,12 @@ static void draw_take(draw_row *row, char *name)
 
 static void draw_read_tables(void)
 {
-    static char text[1 << 14];
     draw_table *table = draw_tables - 1;
     draw_row *row = draw_rows - 1;
-    FILE *in = fopen("tests/property/programs.txt", "r");
-    size_t length = in ? fread(text, 1, sizeof text - 1, in) : 0;
-    if (!length || length == sizeof text - 1 || fclose(in)) draw_bail("is there such a file, and no longer");
-    for (char *line = text, *end; *line; line = end + 1) {
+    char *text = tap_text("tests/property/programs.txt");    /* kept: rows have words of it */
+    for (char *end, *line = text; *line; line = end) {
         end = line + strcspn(line, "\n");
-        *end = '\0';
+        if (*end) *end++ = '\0';
         char *word = strtok(line, " ");
         if (!word || word[0] == '#') continue;
         if (table + 2 > draw_tables + DRAW_TABLES || row + 2 > draw_rows + DRAW_ROWS) draw_bail("too many rows");

@@ -73,6 +73,17 @@ static inline uint64_t tap_number(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+/* All of a text file, which the caller frees. Ends the test program if there is none. */
+static inline char *tap_text(const char *path)
+{
+    FILE *in = fopen(path, "r");
+    char *text = NULL;
+    size_t size = 0;
+    if (in && getdelim(&text, &size, '\0', in) > 0 && !fclose(in)) return text;
+    printf("Bail out! cannot read %s\n", path);
+    exit(1);
+}
+
 /* Writes a trouble where there is none yet: the first one is told. */
 __attribute__((format(printf, 3, 4)))
 static inline void tap_keep(char *first, size_t size, const char *format, ...)
