@@ -56,7 +56,7 @@ static struct {
     uint64_t    marked_ns, op;
     int         is_astray, is_over;              /* the caller's device need not be what it was; no step follows */
     unsigned char outputs[4][256];               /* of the latest call by name */
-    const step *verb;                            /* that is a row of `calls`; NULL: none */
+    const step *verb;                            /* that is a row of verbs; NULL: none */
 } world;
 
 /* ---- values: sums of numbers with units and of names */
@@ -98,7 +98,7 @@ static gpuarena_memory memory_of(char kind)
          : kind == 'a' ? GPUARENA_MEMORY_ASYNC : GPUARENA_MEMORY_DEVICE;
 }
 
-/* What a letter stands for in a row of `calls`. 0: nothing. */
+/* What a letter stands for in a row of verbs. 0: nothing. */
 static int letter_value(char letter, uint64_t *value)
 {
     const step *at = world.verb;
@@ -258,60 +258,20 @@ static int call_by_name(step *at)
     return code;
 }
 
-/* ---- verbs as calls by name: of the table or the simulator, and of CUDA. $1 to $4 are the step's words. As names A
-        is word 2, or 0; S word 2, or the first thing's size; R word 3, or that; B word 3, or the second's; D the
-        device, P it as a place. Of memory, K is the first thing's kind, I that of a letter; H is where a handle is.
-        `size`: the word with the size of what is made. */
+/* ---- verbs as calls by name, of which tests/contract/verbs tells */
 
-static const struct { const char *verb; char kind, made; int size; const char *own, *cuda; } calls[] = {
-    { "get", 0, 'm', 1, ".memory.obtain 0 & $1 0", "cudaMalloc & $1" },
-    { "pin", 0, 'p', 1, ".memory.obtain 1 & $1 0", "cudaHostAlloc & $1 0" },
-    { "manage", 0, 'u', 1, ".memory.obtain 2 & $1 0", "cudaMallocManaged & $1 1" },
-    { "draw", 0, 'a', 1, ".memory.obtain 3 & $1 $2", "cudaMallocAsync & $1 $2" },
-    { "free", 'p', 0, 0, ".memory.give_back K $1 S 0", "cudaFreeHost $1" },
-    { "free", 0, 0, 0, ".memory.give_back K $1 S 0", "cudaFree $1" },
-    { "return", 0, 0, 0, ".memory.give_back 3 $1 R $2", "cudaFreeAsync $1 $2" },
-    { "info", 0, 0, 0, ".memory.info I & &; is out1 $2; is out2 $3", "cudaMemGetInfo & &; is out1 $2; is out2 $3" },
-    { "reserve", 0, 'r', 1, ".vm.reserve & $1 A", "cuMemAddressReserve & $1 A 0 0" },
-    { "release", 0, 0, 0, ".vm.release $1 S", "cuMemAddressFree $1 S" },
-    { "create", 0, 'h', 1, ".vm.create & $1 0", "cuMemCreate & $1 &=1,P 0" },
-    { "shared", 0, 'h', 1, ".vm.create & $1 1", "cuMemCreate & $1 &=4294967297,P 0" },
-    { "destroy", 0, 0, 0, ".vm.destroy $1 S", "cuMemRelease $1" },
-    { "map", 0, 0, 0, ".vm.map $1 B $2", "cuMemMap $1 B 0 $2 0" },
-    { "access", 0, 0, 0, ".vm.access $1 $2 $3", NULL },
-    { "unmap", 0, 0, 0, ".vm.unmap $1 $2", "cuMemUnmap $1 $2" },
-    { "back", 0, 'h', 2, ".vm.create & $2 0; .vm.map $1 $2 out1; .vm.access $1 $2 1",
-      "cuMemCreate & $2 &=1,P 0; cuMemMap $1 $2 0 out1 0; cuMemSetAccess $1 $2 &=P,3 1" },
-    { "describe", 0, 'd', 0, ".ipc.get_handle $1 &", "cudaIpcGetMemHandle & $1" },
-    { "open", 0, 'o', 0, ".ipc.open_handle H &", NULL },
-    { "close", 0, 0, 0, ".ipc.close_handle $1", "cudaIpcCloseMemHandle $1" },
-    { "export", 0, 'f', 0, ".fd.from_page $1 &", "cuMemExportToShareableHandle & $1 1 0" },
-    { "import", 0, 'h', 2, ".fd.to_page $1 &", "cuMemImportFromShareableHandle & $1 1" },
-    { "peer", 0, 0, 0, ".peer $1", NULL },
-    { "clear", 0, 0, 0, ".clear $1 $2 $3", "cudaMemsetAsync $1 0 $2 $3" },
-    { "fill", 0, 0, 0, NULL, "cudaMemset $1 $3 $2; cudaDeviceSynchronize" },
-    { "event", 0, 'e', 0, ".events.create &", "cudaEventCreateWithFlags & 2" },
-    { "stream", '-', 's', 0, "sim_stream_create D 1 &", "cudaStreamCreateWithFlags & 0" },
-    { "stream", 0, 's', 0, "sim_stream_create D 0 &", "cudaStreamCreateWithFlags & 1" },
-    { "drop", 'e', 0, 0, ".events.destroy $1", "cudaEventDestroy $1" },
-    { "drop", 'g', 0, 0, "sim_graph_destroy $1", "cudaGraphDestroy $1" },
-    { "drop", 0, 0, 0, "sim_stream_destroy D $1", "cudaStreamDestroy $1" },
-    { "query", 'e', 0, 0, ".events.query $1", "cudaEventQuery $1" },
-    { "query", 0, 0, 0, "sim_stream_query D $1", "cudaStreamQuery $1" },
-    { "sync", '-', 0, 0, ".events.device_wait", "cudaDeviceSynchronize" },
-    { "sync", 'e', 0, 0, ".events.host_wait $1", "cudaEventSynchronize $1" },
-    { "sync", 0, 0, 0, "sim_stream_wait D $1", "cudaStreamSynchronize $1" },
-    { "record", 0, 0, 0, ".events.record $1 $2", "cudaEventRecord $1 $2" },
-    { "await", 0, 0, 0, ".events.stream_wait $1 $2", "cudaStreamWaitEvent $1 $2 0" },
-    { "follow", 0, 0, 0, "sim_stream_follow D $1 $2", NULL },
-    { "work", 0, 0, 0, "sim_work D $1 $2", "cudart_kernel $1 $2 0 0 0" },
-    { "begin", 0, 0, 0, "sim_capture_begin D $1 $2", "cudaStreamBeginCapture $1 $2" },
-    { "end", 0, 'g', 0, "sim_capture_end D $1 &", "cudaStreamEndCapture $1 &" },
-    { "launch", 0, 0, 0, NULL, "cudaGraphInstantiateWithFlags & $1 0; cudaGraphLaunch out1 $2" },
-    { "capturing", 0, 0, 0, ".capture.active $1 &; truth out1 $2", "cudaStreamIsCapturing $1 &; truth out1 $2" },
-    { "mode", 0, 0, 0, ".capture.exchange_mode &=$1; is out1 $2",
-      "cudaThreadExchangeStreamCaptureMode &=$1; is out1 $2" },
-};
+typedef struct verb_row { char verb[12], own[96], cuda[128], kind, made; int size; } verb_row;
+static verb_row verb_rows[64];
+
+static void read_verbs(void)
+{
+    char *text = tap_text(TESTS_FOLDER "/contract/verbs");
+    verb_row *row = verb_rows;
+    for (char *line = strtok(text, "\n"); line && row < verb_rows + COUNT(verb_rows) - 1; line = strtok(NULL, "\n"))
+        row += sscanf(line, "%11[a-z] %c %c %d | %95[^|]| %127[^\n]", row->verb, &row->kind, &row->made, &row->size,
+                      row->own, row->cuda) == 6;
+    free(text);
+}
 
 /* Handles are kept, and known by their numbers: the last sixteen. */
 static void keep_handle(step *at, const void *handle)
@@ -349,15 +309,15 @@ static int make_call(step *at, int *code)
 {
     char kind = at->words[1] ? base_of(at->words[1])->kind : '-';
     int has_table = world.driver->classify != NULL;
-    for (size_t i = 0; i < COUNT(calls); i++) {
-        const char *own = calls[i].own, *text = calls[i].cuda;
-        if (!world.face->cuda || !text || (own && own[0] == '.' && has_table)) text = own;
-        if (strcmp(calls[i].verb, at->words[0]) || !text || (calls[i].kind && calls[i].kind != kind)) continue;
+    for (const verb_row *row = verb_rows; row->verb[0]; row++) {
+        const char *own = row->own, *text = row->cuda;
+        if (!world.face->cuda || text[0] == '-' || (own[0] == '.' && has_table)) text = own;
+        if (strcmp(row->verb, at->words[0]) || text[0] == '-' || (row->kind != '.' && row->kind != kind)) continue;
         if (text != own) world.face->select(world.device);
         *code = make_all(at, text);
         at->is_table = text == own ? own[0] == '.' : !has_table;
-        at->kind = calls[i].made;
-        if (calls[i].size) at->bytes = value_of(at->words[calls[i].size]);
+        at->kind = row->made == '.' ? '\0' : row->made;
+        if (row->size) at->bytes = value_of(at->words[row->size]);
         if (at->kind == 'd' && *code == 0) keep_handle(at, world.outputs[0]);
         return 1;
     }
@@ -635,6 +595,7 @@ static void open_world(const face *asked, const char *options)
     const char *told = strstr(options, "faults=");
     char faulty[LINE_BYTES] = "";
     if (told) snprintf(faulty, sizeof faulty, "%.*s", (int)strcspn(told + 7, " }"), told + 7);
+    if (!verb_rows[0].verb[0]) read_verbs();
     memset(&world, 0, sizeof world);
     world.face = asked;
     sim_config config = { (uint32_t)option(options, "devices=", 2), option(options, "memory=", MIB(256)),
