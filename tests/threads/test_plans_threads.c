@@ -1,5 +1,5 @@
 /* Steps with plans, and threads: what one thread allocates another frees. What comes in between: beside.script. */
-#include "thread_world.h"
+#include "thread_workers.h"
 
 enum { THREADS = 3, BLOCKS = 60, CALLS = 2 * BLOCKS, ROUNDS = 48, ORDERED = 6 };
 
@@ -48,24 +48,22 @@ static void await_turn(int number)
     else if (block) await_call(blocks[block - 1].alloc);
 }
 
-static void *work(void *first)
+static void make_call(worker *thread)
 {
-    for (int at = (int)((planned_call *)first - calls); at < CALLS; at += THREADS) {
-        planned *block = &blocks[calls[at].block];
-        uint32_t number = 1 + (uint32_t)calls[at].block;
-        gpuarena_stream stream = slot_stream(block->stream);
-        await_turn(at);
-        if (calls[at].is_free) {
-            void *ptr = block->ptr;
-            thread_disclaim(self, ptr, block->bytes, number, block->stream, -1);
-            WANT(gpuarena_free(self->arena, ptr, stream) == GPUARENA_OK);
-        } else {
-            WANT(gpuarena_alloc(self->arena, &block->ptr, block->bytes, stream) == GPUARENA_OK);
-            if (block->ptr) thread_claim(self, block->ptr, block->bytes, number, block->stream);
-        }
-        __atomic_store_n(&calls[at].round, round_now, __ATOMIC_RELEASE);
+    int at = (int)(thread->index + THREADS * thread->numbers++);
+    planned *block = &blocks[calls[at].block];
+    uint32_t number = 1 + (uint32_t)calls[at].block;
+    gpuarena_stream stream = slot_stream(block->stream);
+    await_turn(at);
+    if (calls[at].is_free) {
+        void *ptr = block->ptr;
+        thread_disclaim(self, ptr, block->bytes, number, block->stream, -1);
+        WANT(gpuarena_free(self->arena, ptr, stream) == GPUARENA_OK);
+    } else {
+        WANT(gpuarena_alloc(self->arena, &block->ptr, block->bytes, stream) == GPUARENA_OK);
+        if (block->ptr) thread_claim(self, block->ptr, block->bytes, number, block->stream);
     }
-    return NULL;
+    __atomic_store_n(&calls[at].round, round_now, __ATOMIC_RELEASE);
 }
 
 static gpuarena_stats figures(void)
@@ -75,14 +73,6 @@ static gpuarena_stats figures(void)
     CHECK_MSG(gpuarena_check(self->arena, message, sizeof message) == GPUARENA_OK, "invariants: %s", message);
     gpuarena_get_stats(self->arena, &stats);
     return stats;
-}
-
-static void run_step(void)
-{
-    pthread_t threads[THREADS];
-    CHECK_INT(gpuarena_step(self->arena, 1), ==, GPUARENA_OK);
-    for (int at = 0; at < THREADS; at++) WANT(!pthread_create(&threads[at], NULL, work, &calls[at]));
-    for (int at = 0; at < THREADS; at++) WANT(!pthread_join(threads[at], NULL));
 }
 
 static void test_turns(uint64_t seed)
@@ -97,7 +87,9 @@ static void test_turns(uint64_t seed)
     for (round_now = 1; round_now <= ROUNDS; round_now++) {
         gpuarena_stats before = figures();
         is_ordered = round_now <= ORDERED || round_now % ORDERED == 1;
-        run_step();
+        CHECK_INT(gpuarena_step(self->arena, 1), ==, GPUARENA_OK);
+        workers_open(THREADS);
+        workers_live(0, CALLS / THREADS, make_call);
         gpuarena_stats after = figures();
         quiet_rounds += round_now <= ORDERED && after.planned_count == before.planned_count + BLOCKS
             && after.driver_call_count == before.driver_call_count;

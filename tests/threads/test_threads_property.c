@@ -288,26 +288,14 @@ static void test_random(const run *self)
 
 /* ---- two threads: races for one pointer, and arenas that come and go while each asks who owns what */
 
-static void run_both(void *(*work)(void *number))
-{
-    static int numbers[2] = { 0, 1 };
-    pthread_t threads[2];
-    pthread_barrier_init(&worker_barrier, NULL, 2);
-    for (int at = 0; at < 2; at++) WANT(!pthread_create(&threads[at], NULL, work, &numbers[at]));
-    for (int at = 0; at < 2; at++) WANT(!pthread_join(threads[at], NULL));
-    pthread_barrier_destroy(&worker_barrier);
-}
-
 static void *raced[RACES];
 static gpuarena_result raced_results[2][RACES];
 
-static void *race(void *number)
+static void race(worker *self)
 {
-    for (int round = 0; round < RACES; round++) {
-        if (round % 50 == 0) pthread_barrier_wait(&worker_barrier);
-        raced_results[*(int *)number][round] = gpuarena_free(thread_arenas[0].arena, raced[round], NULL);
-    }
-    return NULL;
+    uint32_t round = self->numbers++;
+    if (round % 50 == 0) pthread_barrier_wait(&worker_barrier);
+    raced_results[self->index][round] = gpuarena_free(thread_arenas[0].arena, raced[round], NULL);
 }
 
 /* Both free the same blocks: one of each pair of frees is OK, the other is told of the double free. */
@@ -317,7 +305,8 @@ static void test_same_pointer(void)
     int exact = gpuarena_create(&config, &thread_arenas[0].arena) == GPUARENA_OK;
     for (int round = 0; round < RACES; round++)
         exact &= gpuarena_alloc(thread_arenas[0].arena, &raced[round], 1000, NULL) == GPUARENA_OK;
-    run_both(race);
+    workers_open(2);
+    workers_live(0, RACES, race);
     for (int round = 0; round < RACES; round++) {
         gpuarena_result left = raced_results[0][round], right = raced_results[1][round];
         exact &= left == GPUARENA_OK ? right == GPUARENA_DOUBLE_FREE
@@ -330,27 +319,24 @@ static void test_same_pointer(void)
 
 static gpuarena_config lives[2];
 
-static void *live_and_die(void *number)
+static void live_and_die(worker *self)
 {
-    gpuarena_config config = lives[*(int *)number];
-    for (int round = 0; round < ROUNDS; round++) {
-        gpuarena *arena = NULL;
-        gpuarena_failure failure;
-        void *block = NULL;
-        WANT(gpuarena_create(&config, &arena) == GPUARENA_OK);
-        WANT(gpuarena_alloc(arena, &block, 1000, NULL) == GPUARENA_OK && gpuarena_owner(block) == arena);
-        WANT(gpuarena_free(arena, &config, NULL) == GPUARENA_FOREIGN_POINTER);
-        gpuarena_last_failure(NULL, &failure);
-        WANT(failure.result == GPUARENA_FOREIGN_POINTER && failure.serial == 1);
-        WANT(gpuarena_free(arena, block, NULL) == GPUARENA_OK && gpuarena_destroy(arena) == GPUARENA_OK);
-    }
-    return NULL;
+    gpuarena *arena = NULL;
+    gpuarena_failure failure;
+    void *block = NULL;
+    WANT(gpuarena_create(&lives[self->index], &arena) == GPUARENA_OK);
+    WANT(gpuarena_alloc(arena, &block, 1000, NULL) == GPUARENA_OK && gpuarena_owner(block) == arena);
+    WANT(gpuarena_free(arena, self, NULL) == GPUARENA_FOREIGN_POINTER);
+    gpuarena_last_failure(NULL, &failure);
+    WANT(failure.result == GPUARENA_FOREIGN_POINTER && failure.serial == 1);
+    WANT(gpuarena_free(arena, block, NULL) == GPUARENA_OK && gpuarena_destroy(arena) == GPUARENA_OK);
 }
 
 static void test_lives(void)
 {
     for (int at = 0; at < 2; at++) lives[at] = thread_open(&thread_arenas[at], GPUARENA_BACKING_SEGMENTS, MIB(32));
-    run_both(live_and_die);
+    workers_open(2);
+    workers_live(0, ROUNDS, live_and_die);
     for (int at = 0; at < 2; at++) thread_judge_left(&thread_arenas[at]);
     CHECK_MSG(!thread_trouble, "arenas come and go in two threads: %s", thread_trouble ? thread_trouble : "in order");
 }
