@@ -298,12 +298,6 @@ static void do_done(words *w)                    /* done STREAM, done all: the h
     if (code) blame("the host cannot wait: %d", code);
 }
 
-static void do_gone(words *w)                    /* gone STREAM: the program destroys it */
-{
-    if (sim_stream_destroy(device.machine, 0, stream_handle(w->stream))) blame("the stream is not destroyed");
-    world.stream_made[w->stream] = 0;
-}
-
 /* ---- device, arenas */
 
 /* device SIZE [of COUNT] [without GROUP] [chunk SIZE] [plain] .. */
@@ -423,13 +417,6 @@ static void do_acted(words *w)
                                       kinds[world.told[at].action.kind]);
     world.acted_from = world.acted_to;
     world.acted_to = at;
-}
-
-/* reentrant NAME: all calls of the arena, those with this block too, answer so */
-static void do_reentrant(words *w)
-{
-    int number = all_calls_answer(arena_now(), w->ptr, GPUARENA_REENTRANT);
-    if (number) blame("number %d of all calls does not answer so", number);
 }
 
 static void call_within(device_entry entry)
@@ -849,24 +836,12 @@ static void do_fail(words *w)
     else blame("too many faults");
 }
 
-/* hold ENTRY ..: the first thread's next call of one of them tells `hung`, which is 2 then, and awaits `done` */
-static void do_hold(words *w)
-{
-    while (!at_end(&w->in) && !place.trouble[0]) threads.held |= (uint32_t)1 << read_entry(&w->in);
-}
-
 /* lie KIND: see device_lie. lie free SIZE: what info answers. */
 static void do_lie(words *w)
 {
     device.is_said |= !strcmp(w->name, "free");
     if (!strcmp(w->name, "free")) device.said_free = read_sum(&w->in);
     else if (!device_will_lie(w->name)) blame("what kind of lie?");
-}
-
-static void do_rival(words *w)                   /* rival SIZE, rival -SIZE: another process takes, or gives back */
-{
-    int gives_back = take_mark(&w->in, "-");
-    sim_rival(device.machine, 0, read_sum(&w->in), gives_back);
 }
 
 /* ---- what the script expects */
@@ -936,19 +911,16 @@ static void do_config(words *w)
     if (strcmp(canonical, wanted)) blame("\"%s\" is \"%s\"", w->name, canonical);
 }
 
-static void do_let(words *w)                     /* let NAME = SUM */
-{
-    if (!take_mark(&w->in, "=")) blame("`let x = ..` is expected");
-    set_value(w->name, read_sum(&w->in));
-}
-
 /* ---- all commands. MAY_CHANGE: refused, it has done a part. NEEDS_LIVE: without the block it does nothing, once a
    fault has struck its allocation. EXPECTS: it says what the script expects. ALONE: without a device. */
 
 enum { ASKS_MEMORY = 1, MAY_CHANGE = 2, PREDICTS = 4, NEEDS_LIVE = 8, ASKS_FIGURES = 16, EXPECTS = 32, ALONE = 64 };
 
-/* X(verb, form, traits, statement): those of one statement. `thread N`: the calls from now on are thread N's; 0 is
-   the script's own thread. `spoil NAME` changes what a block contains, for tests of scripts. */
+/* X(verb, form, traits, statement): those of one or two statements. `thread N`: the calls from now on are thread N's;
+   0 is the script's own thread. `gone STREAM`: the program destroys it. `rival SIZE`: another process takes so much, or
+   gives it back, if it is less than 0. `hold ENTRY ..`: the first thread's next call of one of them tells `hung`, which
+   is 2 then, and awaits `done`. `reentrant NAME`: all calls of the arena, those with this block too, answer so.
+   `spoil NAME` changes what a block contains, for tests of scripts. */
 #define COMMANDS(X) \
     X(in, "d", 0, world.arena = w->arena) \
     X(destroy, "d", 0, w->result = destroy_arena(w->arena)) \
@@ -970,6 +942,16 @@ enum { ASKS_MEMORY = 1, MAY_CHANGE = 2, PREDICTS = 4, NEEDS_LIVE = 8, ASKS_FIGUR
     X(later, "z", 0, sim_advance(device.machine, w->bytes)) \
     X(thread, "z", 0, sim_thread(device.machine, w->bytes)) \
     X(heal, "", 0, device.fault_count = 0) \
+    X(gone, "s", 0, world.stream_made[w->stream] = 0; \
+      if (sim_stream_destroy(device.machine, 0, stream_handle(w->stream))) blame("the stream is not destroyed")) \
+    X(rival, "z", 0, int gives_back = (int64_t)w->bytes < 0; \
+      sim_rival(device.machine, 0, gives_back ? 0 - w->bytes : w->bytes, gives_back)) \
+    X(hold, "", 0, \
+      while (!at_end(&w->in) && !place.trouble[0]) threads.held |= (uint32_t)1 << read_entry(&w->in)) \
+    X(reentrant, "p", 0, int number = all_calls_answer(arena_now(), w->ptr, GPUARENA_REENTRANT); \
+      if (number) blame("number %d of all calls does not answer so", number)) \
+    X(let, "n", 0, if (!take_mark(&w->in, "=")) blame("`let x = ..` is expected"); \
+      set_value(w->name, read_sum(&w->in))) \
     X(environment, "n", 0, if (setenv("GPUARENA_SCRIPT", w->name, 1)) blame("no environment")) \
     X(count, "", 0, memset(device.calls, 0, sizeof device.calls); device.asked_count = 0) \
     X(cleared, "pz", EXPECTS, if (!holds(w->ptr, w->bytes, 0)) blame("it is not cleared")) \
@@ -988,20 +970,17 @@ static const command commands[] = {
     { "use", "pO", do_use, ASKS_MEMORY | NEEDS_LIVE }, { "limit", "", do_limit, ASKS_MEMORY | MAY_CHANGE },
     { "reset", "o", do_reset, MAY_CHANGE }, { "since", "z", do_since, MAY_CHANGE },
     { "work", "pzO", do_work, 0 }, { "order", "s", do_order, 0 }, { "done", "", do_done, 0 },
-    { "gone", "s", do_gone, 0 },
     { "begin", "c", do_begin, ASKS_MEMORY }, { "end", "c", do_end, 0 }, { "discard", "n", do_discard, 0 },
     { "release", "c", do_release, ASKS_MEMORY }, { "mode", "n", do_mode, EXPECTS },
     { "export", "p", do_export, NEEDS_LIVE }, { "descriptor", "pz", do_descriptor, 0 },
     { "unexport", "p", do_unexport, NEEDS_LIVE }, { "import", "h", do_import, ASKS_MEMORY },
     { "unimport", "h", do_unimport, MAY_CHANGE },
-    { "fail", "n", do_fail, 0 }, { "lie", "n", do_lie, 0 }, { "rival", "", do_rival, 0 },
+    { "fail", "n", do_fail, 0 }, { "lie", "n", do_lie, 0 },
     { "pressure", "t", do_pressure, 0 }, { "elsewhere", "t", do_elsewhere, 0 }, { "observe", "t", do_observe, 0 },
-    { "acted", "", do_acted, EXPECTS }, { "reentrant", "p", do_reentrant, 0 }, { "report", "", do_report, 0 },
-    { "within", "", do_within, 0 },
+    { "acted", "", do_acted, EXPECTS }, { "report", "", do_report, 0 }, { "within", "", do_within, 0 },
     { "tell", "n", do_tell, 0 }, { "await", "n", do_await, 0 }, { "look", "", do_look, EXPECTS },
-    { "hold", "", do_hold, 0 },
     { "expect", "", do_expect, EXPECTS }, { "asked", "", do_asked, EXPECTS }, { "says", "n", do_says, EXPECTS },
-    { "force", "", do_force, EXPECTS }, { "config", "n", do_config, EXPECTS | ALONE }, { "let", "n", do_let, 0 },
+    { "force", "", do_force, EXPECTS }, { "config", "n", do_config, EXPECTS | ALONE },
 };
 
 #endif
