@@ -46,7 +46,7 @@ sub says {
     my $snapshot = qx(python3 -c 'import pickle, sys; print(pickle.load(open(sys.argv[1], "rb"))["not_all_rows"])' '$folder/$name.memviz' 2>&1);
     ok($snapshot =~ /\Q$note/, "$name: memviz: beside segments and traces") or print "#   $snapshot";
     for my $check ("perfetto $folder/$name.perfetto $folder/$name.series", "memviz $folder/$name.memviz") {
-        my @lines = split /\n/, qx(python3 tests/support/timelines_check.py $check 2>&1);
+        my @lines = split /\n/, qx(python3 tests/support/formats_check.py $check 2>&1);
         ok(@lines >= 2 && !(grep { !/^row \d+: / } @lines), "$name: Python reads " . ($check =~ /^(\w+)/)[0]) or print "#   $_\n" for "@lines";
     }
 }

@@ -11,7 +11,7 @@ our $folder;
 my $has_python = !system('python3 -c "import json, pickle" >/dev/null 2>&1');
 
 sub checked {
-    return scalar qx(python3 tests/support/timelines_check.py @{[map { "'$_'" } @_]} 2>&1);
+    return scalar qx(python3 tests/support/formats_check.py @{[map { "'$_'" } @_]} 2>&1);
 }
 
 # The trace as a recording of it is: blocks by their order, streams by their first use, no work and no waits.

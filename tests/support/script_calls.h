@@ -917,9 +917,9 @@ static void do_config(words *w)
 enum { ASKS_MEMORY = 1, MAY_CHANGE = 2, PREDICTS = 4, NEEDS_LIVE = 8, ASKS_FIGURES = 16, EXPECTS = 32, ALONE = 64 };
 
 /* X(verb, form, traits, statement): those of one or two statements. `thread N`: the calls from now on are thread N's;
-   0 is the script's own thread. `gone STREAM`: the program destroys it. `rival SIZE`: another process takes so much, or
-   gives it back, if it is less than 0. `hold ENTRY ..`: the first thread's next call of one of them tells `hung`, which
-   is 2 then, and awaits `done`. `reentrant NAME`: all calls of the arena, those with this block too, answer so.
+   0 is the script's own thread. `gone STREAM`: the program destroys it. `rival SIZE`: another process takes so much,
+   or gives it back, if it is less than 0. `hold ENTRY ..`: the first thread's next call of one of them tells `hung`,
+   which is 2 then, and awaits `done`. `reentrant NAME`: all calls of the arena, those with this block too, answer so.
    `spoil NAME` changes what a block contains, for tests of scripts. */
 #define COMMANDS(X) \
     X(in, "d", 0, world.arena = w->arena) \
