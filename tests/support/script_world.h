@@ -379,9 +379,27 @@ static void judge_contents(const block_entry *block)
         blame("the contents of block %s are spoilt", block->name);
 }
 
+/* The process's arenas are those of the script that live, in the order in which they were made; before them there may
+   be others, of a case that failed. */
+static int are_listed(void)
+{
+    gpuarena *at = gpuarena_next(NULL);
+    int is_first = 1;
+    for (int number = 0; number < world.arena_count; number++) {
+        const gpuarena *one = world.arenas[number].ptr;
+        if (!one) continue;                      /* it has ended */
+        while (is_first && at && at != one) at = gpuarena_next(at);
+        if (at != one) return 0;
+        at = gpuarena_next(at);
+        is_first = 0;
+    }
+    return at == NULL || is_first;
+}
+
 static void audit(void)
 {
     if (device.wrong) blame("%s", device.wrong);
+    if (!are_listed()) blame("other arenas are listed");
     for (int at = 0; at < world.arena_count && !place.trouble[0]; at++) if (world.arenas[at].ptr) audit_arena(at);
     for (int at = 0; at < world.block_count && world.block_count < 200; at++) judge_contents(&world.blocks[at]);
     if (sim_finding_count(device.machine)) blame("the judge: %s", sim_finding(device.machine, 0));

@@ -91,7 +91,7 @@ static void test_create(void)
     script_end();
 }
 
-/* ---- a process's arenas: who owns an address, which there are */
+/* ---- who owns an address */
 
 static void test_owner(void)
 {
@@ -106,46 +106,6 @@ static void test_owner(void)
     script("f 1; trim; f 2; destroy other; refuse f 2 to one: FOREIGN_POINTER");
     CHECK_MSG(!gpuarena_owner(mine) && !gpuarena_owner(theirs), "what was given back, and of what has ended");
     script_end();
-}
-
-/* Arenas end in an order of their own. Each address is answered for as long as its arena lives. */
-static void test_many(void)
-{
-    char text[200];
-    script("device 4G plain");
-    script("repeat 16: arena n$i; a $i 1000; expect $i.owned = 1");
-    for (int round = 0; round < DEVICE_ARENAS; round++) {
-        script("repeat 16: expect $i.owned = 1");            /* by none, if its arena has ended */
-        int ending = 1 + round * 7 % DEVICE_ARENAS;
-        snprintf(text, sizeof text, "refuse destroy n%d: STILL_IN_USE; f %d; destroy n%d", ending, ending, ending);
-        script(text);
-    }
-    script_end();
-}
-
-/* All arenas, those of trees too, in the order in which they were made. */
-static int are_listed(void)
-{
-    gpuarena *at = gpuarena_next(NULL);
-    for (int number = 0; number < world.arena_count; number++) {
-        if (!world.arenas[number].ptr) continue;             /* it has ended */
-        if (at != world.arenas[number].ptr) return 0;
-        at = gpuarena_next(at);
-    }
-    return at == NULL;
-}
-
-static void test_next(void)
-{
-    CHECK(are_listed());
-    script("device 1G; arena a0; arena a1 under a0; arena a2 under a0; arena a3 under a2; arena a4 under a0");
-    CHECK(are_listed());
-    script("destroy a4");
-    CHECK(are_listed());
-    script("destroy a1; arena a5 under a2");
-    CHECK(are_listed());
-    script_end();
-    CHECK(are_listed());
 }
 
 /* ---- visits that end early: the visitor's answer comes back, and is no failure of the arena */
@@ -346,12 +306,10 @@ static void test_full(void)
 
 int main(void)
 {
-    test_next();
     test_nothing();
     test_no_arena();
     test_create();
     test_owner();
-    test_many();
     test_walk();
     test_walk_beside();
     test_import_arguments();
