@@ -1,6 +1,5 @@
 /* What tests of the libcudart substitute and of the CUDA driver table share: a simulated machine that serves all
-   calls, and this program run again by itself. It must not know what is tested. Without the CUDA Toolkit they are
-   skipped. */
+   calls. It must not know what is tested. Without the CUDA Toolkit they are skipped. */
 #ifndef TESTS_CUDA_MACHINE_H
 #define TESTS_CUDA_MACHINE_H
 
@@ -13,7 +12,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,36 +62,6 @@ static inline uint64_t machine_held(const sim *machine, int device)
     sim_counters counters;
     sim_get_counters(machine, device, &counters);
     return counters.held_bytes;
-}
-
-/* Runs this program again, with an argument and GPUARENA_SIM (NULL: without), and keeps what it prints, stderr too.
-   Its exit status, or -1 if it did not end by itself. */
-static inline int cudart_run_again(const char *program, const char *argument, const char *sim_text, char *said,
-                                   size_t said_bytes)
-{
-    extern char **environ;
-    posix_spawn_file_actions_t actions;
-    char *arguments[] = { (char *)(uintptr_t)program, (char *)(uintptr_t)argument, NULL };
-    int ends[2], status = 0;
-    size_t length = 0;
-    ssize_t got;
-    pid_t child;
-    if (sim_text) setenv("GPUARENA_SIM", sim_text, 1);
-    else unsetenv("GPUARENA_SIM");
-    fflush(stdout);
-    if (pipe(ends)) return -1;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
-    int failed = posix_spawn(&child, program, &actions, NULL, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    while (!failed && (got = read(ends[0], said + length, said_bytes - 1 - length)) > 0) length += (size_t)got;
-    said[length] = '\0';
-    close(ends[0]);
-    if (failed || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
-    return WEXITSTATUS(status);
 }
 #endif
 
