@@ -193,30 +193,6 @@ static int describe(void)
     return 0;
 }
 
-/* What two mappings with access answer. */
-static int map_twice(void)
-{
-    gpuarena_driver driver;
-    void *at = NULL;
-    uint64_t page = 0;
-    sim_driver(cudart_machine(), 0, &driver);
-    if (!driver.page_bytes) return -1;
-    driver.vm.reserve(&driver, &at, MIB(4), 0);
-    driver.vm.create(&driver, &page, MIB(2), 0);
-    driver.vm.map(&driver, at, MIB(2), page);
-    driver.vm.map(&driver, (char *)at + MIB(2), MIB(2), page);
-    return driver.vm.access(&driver, at, MIB(4), 1);
-}
-
-/* The same of virtual memory, which the driver's own function tells. */
-static int describe_vm(void)
-{
-    int value = -1;
-    int code = (int)cuDeviceGetAttribute(&value, (CUdevice_attribute)102, 0);
-    printf("vm %d:%d %d\n", code, value, map_twice());
-    return 0;
-}
-
 static CUdeviceptr kept_range;
 
 static void tell_after_all(void)
@@ -278,8 +254,7 @@ static const struct { const char *name; int (*run)(void); } cases[] = {
 #define CASE(name) { #name, name }
     CASE(held), CASE(double_free), CASE(many_findings), CASE(leave_at_once), CASE(unloading),
     CASE(fork_after_a_call), CASE(fork_before_any), CASE(fork_with_a_finding), CASE(attached),
-    CASE(fork_among_threads), CASE(end_among_threads), CASE(no_host_memory), CASE(describe), CASE(describe_vm),
-    CASE(ask_late), CASE(skip_kernels), CASE(print_first)
+    CASE(fork_among_threads), CASE(end_among_threads), CASE(no_host_memory), CASE(describe), CASE(ask_late), CASE(skip_kernels), CASE(print_first)
 #undef CASE
 };
 
@@ -319,8 +294,6 @@ static const struct { const char *name, *text; int status; const char *said; } e
       "count 35:-1 info 46 free 0M total 0M malloc 719 719 at 150250 us\n" },
     { "describe", "device=8G,fail=rival@3=8G", 0,
       "count 0:1 info 0 free 8192M total 8192M malloc 2 2 at 150250 us\n" },
-    { "describe_vm", "", 0, "vm 0:1 0\n" }, { "describe_vm", "vm=on,mappings=2", 0, "vm 0:1 0\n" },
-    { "describe_vm", "mappings=1", 0, "vm 0:1 2\n" }, { "describe_vm", "vm=off,device=1G", 0, "vm 0:0 -1\n" },
     { "skip_kernels", "work=50000,kernels=skip,report=-", 0, "gpuarena sim: 3 kernels were skipped: |"
       "\ncall cudaLaunchKernel 3 |\nskipped 3\n|\nrefused cudaIpcGetEventHandle 1\n" },
 };
