@@ -1,9 +1,208 @@
-/* The driver table over the CUDA runtime, on the libcudart substitute: devices, the caller's last error, codes,
-   clearing, absence; and arenas over it. What its entries do, and leave of the caller's device: tests/contract. */
+/* The driver table over the CUDA runtime, on the libcudart substitute: how it is filled, or is not, whose devices and
+   errors are whose, codes, absence; and arenas over it, of each kind of memory, and in a child of fork. What its
+   entries do, and leave of the caller's device: tests/contract. */
 #include "cuda_machine.h"
 
 #ifndef GPUARENA_NO_CUDA
+#include <cuda.h>
+
 #include "stress/sim/base.h"
+
+/* ---- functions of the driver, which a table looks up: some of them look on, and may answer otherwise */
+
+static struct {
+    CUdevice_attribute denied;                   /* this attribute no device has */
+    size_t page_bytes;                           /* the granularity, unless 0 */
+    const char *hidden;                          /* a function that is not found: the look-up answers */
+    cudaError_t hidden_code;                     /* this, and if it is success, nothing */
+} plays;
+static struct { int wrong_look_ups, calls, device, option, access_count, wrong_access; uint64_t access; } seen;
+
+static CUresult CUDAAPI spy_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    CUresult code = cuDeviceGetAttribute(value, attribute, device);
+    seen.calls++;
+    seen.device = device;
+    if (attribute == plays.denied) *value = 0;
+    return code;
+}
+
+static CUresult CUDAAPI spy_granularity(size_t *bytes, const CUmemAllocationProp *prop,
+                                        CUmemAllocationGranularity_flags option)
+{
+    CUresult code = cuMemGetAllocationGranularity(bytes, prop, option);
+    seen.calls++;
+    seen.option = (int)option;
+    if (plays.page_bytes) *bytes = plays.page_bytes;
+    return code;
+}
+
+/* The device first, then its peers, each once; all of them with the same flags. */
+static CUresult CUDAAPI spy_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *descs, size_t count)
+{
+    seen.access_count = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        seen.access |= (uint64_t)1 << descs[i].location.id;
+        seen.wrong_access += descs[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || descs[i].flags != descs->flags;
+    }
+    return cuMemSetAccess(address, bytes, descs, count);
+}
+
+enum { VM_FUNCTIONS = 9 };                       /* the others are of the group fd */
+static const struct { const char *name; void (*function)(void); } functions[] = {
+#define FOUND(name, function) { #name, (void (*)(void))function }
+    FOUND(cuDeviceGetAttribute, spy_attribute), FOUND(cuMemGetAllocationGranularity, spy_granularity),
+    FOUND(cuMemAddressReserve, cuMemAddressReserve), FOUND(cuMemAddressFree, cuMemAddressFree),
+    FOUND(cuMemCreate, cuMemCreate), FOUND(cuMemRelease, cuMemRelease), FOUND(cuMemMap, cuMemMap),
+    FOUND(cuMemUnmap, cuMemUnmap), FOUND(cuMemSetAccess, spy_access),
+    FOUND(cuMemExportToShareableHandle, cuMemExportToShareableHandle),
+    FOUND(cuMemImportFromShareableHandle, cuMemImportFromShareableHandle)
+#undef FOUND
+};
+
+static cudaError_t look_up(const char *name, void **function, unsigned version, unsigned long long flags)
+{
+    *function = NULL;
+    for (size_t i = 0; i < COUNT(functions); i++)
+        if (strcmp(functions[i].name, name) == 0) memcpy(function, &functions[i].function, sizeof *function);
+    if (!*function || version != 10020 || flags != cudaEnableDefault) seen.wrong_look_ups++;
+    if (!plays.hidden || strcmp(plays.hidden, name) != 0) return cudaSuccess;
+    if (plays.hidden_code == cudaSuccess) *function = NULL;
+    else (void)cudaSetDevice(-9);                /* as of a look-up that fails, there is an error in the slot */
+    return plays.hidden_code;
+}
+
+/* Instead of libcudart's own, for this program is asked first. */
+#if CUDART_VERSION >= 12050
+#undef cudaGetDriverEntryPointByVersion
+cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version,
+                                                       unsigned long long flags,
+                                                       enum cudaDriverEntryPointQueryResult *result)
+{
+    if (result) *result = cudaDriverEntryPointSuccess;
+    return look_up(name, function, version, flags);
+}
+#elif CUDART_VERSION >= 12000
+#undef cudaGetDriverEntryPoint
+cudaError_t CUDARTAPI cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags,
+                                              enum cudaDriverEntryPointQueryResult *result)
+{
+    if (result) *result = cudaDriverEntryPointSuccess;
+    return look_up(name, function, 10020, flags);
+}
+#else
+#undef cudaGetDriverEntryPoint
+cudaError_t CUDARTAPI cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags)
+{
+    return look_up(name, function, 10020, flags);
+}
+#endif
+
+/* ---- filling */
+
+static gpuarena_driver fill(void)
+{
+    memset(&seen, 0, sizeof seen);
+    gpuarena_driver driver = GPUARENA_INIT;
+    CHECK_INT(gpuarena_driver_cuda(1, &driver), ==, GPUARENA_OK);
+    return driver;
+}
+
+/* With the group vm and the group fd, or without; the rest is there. */
+static void expect_groups(const char *what, int vm, int fd)
+{
+    gpuarena_driver driver = fill();
+    int has_vm = driver.page_bytes && driver.vm.reserve && driver.vm.release && driver.vm.create && driver.vm.destroy
+              && driver.vm.map && driver.vm.access && driver.vm.unmap;
+    int has_none = !driver.page_bytes && !driver.vm.reserve && !driver.vm.map && !driver.vm.unmap;
+    CHECK_MSG(vm ? has_vm : has_none, "%s: virtual memory", what);
+    CHECK_MSG(!driver.fd.from_page == !fd && !driver.fd.to_page == !fd, "%s: descriptors", what);
+    CHECK(driver.memory.info && driver.memory.obtain && driver.memory.give_back && driver.events.create);
+    CHECK(driver.capture.active && driver.peer && driver.ipc.get_handle && driver.ipc.open_handle);
+}
+
+/* Each function is not found, with success or without, or found, and an error all the same; calls that fail; devices
+   that cannot. An error of the caller's outlives it all, or one of ours takes its place, but there is never none. */
+static void test_what_is_not_there(void)
+{
+    static const struct { const char *faults; int is_there; } rows[] = {
+        { "cudaDeviceGetAttribute:1=101", 0 }, { "cudaDeviceGetAttribute:2=101", 1 },
+        { "cuMemGetAllocationGranularity:1=801", 0 },
+    };
+    sim *machine = machine_attach(NULL);
+    for (size_t i = 0; i < COUNT(functions); i++) {
+        plays.hidden = functions[i].name;
+        for (int code = cudaSuccess; code <= cudaErrorInvalidValue; code++) {
+            plays.hidden_code = (cudaError_t)code;
+            expect_groups(plays.hidden, i >= VM_FUNCTIONS, 0);
+            CHECK_INT(seen.calls, ==, i < VM_FUNCTIONS ? 0 : 2);
+            CHECK_DONE(cudaGetLastError());
+        }
+    }
+    CHECK_CODE(cudaSetDevice(99), cudaErrorInvalidDevice);
+    expect_groups("the caller's error", 1, 0);
+    CHECK_INT(cudaGetLastError(), !=, cudaSuccess);
+    plays.hidden = NULL;
+    expect_groups("all of it", 1, 1);
+    plays.denied = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
+    expect_groups("pages that cannot be exported", 1, 0);
+    plays.denied = CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
+    expect_groups("a device without", 0, 0);
+    CHECK_MSG(seen.calls == 1, "which is asked no more");
+    plays.denied = (CUdevice_attribute)0;
+    cudart_close(machine);
+    for (size_t row = 0; row < COUNT(rows); row++) {
+        machine = machine_attach(rows[row].faults);
+        expect_groups(rows[row].faults, rows[row].is_there, 0);
+        CHECK_DONE(cudaGetLastError());
+        expect_groups("and the next table has it", 1, 1);
+        cudart_close(machine);
+    }
+}
+
+static void test_devices(void)
+{
+    gpuarena_driver driver = fill(), untouched = GPUARENA_INIT;
+    uint64_t page = 0, before = driver.now_ns(&driver);
+    CHECK_INT(seen.wrong_look_ups, ==, 0);
+    CHECK(seen.calls == 3 && seen.device == 1 && seen.option == CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    CHECK(driver.device == 1 && driver.page_bytes == MIB(2) && !driver.peers && !driver.null_is_per_thread);
+    CHECK(before > 0 && driver.now_ns(&driver) >= before);
+    CHECK_INT(driver.vm.create(&driver, &page, MIB(6), 0), ==, 0);
+    CHECK(machine_held(cudart_machine(), 1) == MIB(6) && machine_held(cudart_machine(), 0) == 0);
+    CHECK_INT(driver.vm.destroy(&driver, page, MIB(6)), ==, 0);
+    CHECK_MSG(sim_now_ns(cudart_machine()) < 1000000, "neither a table nor its pages make a context");
+    plays.page_bytes = MIB(4);
+    driver = fill();
+    CHECK_U64(driver.page_bytes, ==, MIB(4));
+    plays.page_bytes = 0;
+    for (int device = 1; device >= 0; device--) {
+        CHECK_DONE(cudaSetDevice(device));
+        CHECK_INT(gpuarena_driver_cuda(-1, &driver), ==, GPUARENA_OK);
+        CHECK_INT(driver.device, ==, device);
+    }
+    static const int wrong[] = { 2, -2, INT32_MAX };
+    for (size_t i = 0; i < COUNT(wrong); i++)
+        CHECK_INT(gpuarena_driver_cuda(wrong[i], &untouched), ==, GPUARENA_INVALID_ARGUMENT);
+    CHECK(untouched.classify == NULL);
+    CHECK_INT(gpuarena_driver_cuda(0, NULL), ==, GPUARENA_INVALID_ARGUMENT);
+    CHECK_DONE(cudaGetLastError());
+}
+
+static void test_access(void)
+{
+    static const struct { uint64_t peers; int count; } rows[] = {
+        { 0, 1 }, { 2, 1 }, { 1, 2 }, { 5, 3 }, { (uint64_t)1 << 63 | 2, 2 }, { UINT64_MAX, 64 },
+    };
+    for (size_t row = 0; row < COUNT(rows); row++) {
+        gpuarena_driver driver = fill();
+        driver.peers = rows[row].peers;
+        (void)driver.vm.access(&driver, NULL, GIB(9), 1);
+        CHECK(seen.access_count == rows[row].count && seen.access == (driver.peers | 2) && !seen.wrong_access);
+    }
+}
+
+/* ---- arenas */
 
 static gpuarena_failure last(void)
 {
@@ -12,18 +211,14 @@ static gpuarena_failure last(void)
     return failure;
 }
 
-static int current_device(void)
-{
-    int device = -1;
-    cudaGetDevice(&device);
-    return device;
-}
-
 /* On device 1, by the table that an arena makes itself of the current device; the caller is on device 0 then. */
-static gpuarena *arena_of(gpuarena_config config)
+static gpuarena *arena_of(gpuarena_backing backing)
 {
+    gpuarena_config config = GPUARENA_INIT;
     gpuarena *arena = NULL;
     gpuarena_device figures;
+    int current = -1;
+    config.backing = backing;
     config.environment = "";
     CHECK_DONE(cudaSetDevice(1));
     CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
@@ -32,40 +227,20 @@ static gpuarena *arena_of(gpuarena_config config)
         exit(1);
     }
     CHECK_INT(gpuarena_get_device(arena, &figures), ==, GPUARENA_OK);
-    CHECK(figures.device == 1 && figures.total_bytes == GIB(1) && current_device() == 1);
+    CHECK_DONE(cudaGetDevice(&current));
+    CHECK(figures.device == 1 && current == 1);
+    CHECK(backing == GPUARENA_BACKING_PINNED || figures.total_bytes == GIB(1));
     CHECK_DONE(cudaSetDevice(0));
     return arena;
 }
 
-static void test_devices(void)
-{
-    gpuarena_driver driver = GPUARENA_INIT, untouched = GPUARENA_INIT;
-    CHECK_INT(gpuarena_driver_cuda(1, &driver), ==, GPUARENA_OK);
-    CHECK_INT(driver.device, ==, 1);
-    CHECK_INT(cudaSetDevice(1), ==, cudaSuccess);
-    CHECK_INT(gpuarena_driver_cuda(-1, &driver), ==, GPUARENA_OK);
-    CHECK_INT(driver.device, ==, 1);
-    CHECK_INT(cudaSetDevice(0), ==, cudaSuccess);
-    CHECK_INT(gpuarena_driver_cuda(-1, &driver), ==, GPUARENA_OK);
-    CHECK_INT(driver.device, ==, 0);
-    CHECK(driver.memory.info && driver.memory.obtain && driver.memory.give_back && driver.classify);
-    CHECK(driver.null_is_per_thread == 0 && driver.page_bytes == MIB(2) && driver.vm.map && driver.events.create
-          && driver.capture.active);
-    CHECK_INT(gpuarena_driver_cuda(2, &untouched), ==, GPUARENA_INVALID_ARGUMENT);
-    CHECK_STR(last().detail, "device: 2; there are 0 to 1, and -1 is the current one");
-    CHECK_INT(gpuarena_driver_cuda(-2, &untouched), ==, GPUARENA_INVALID_ARGUMENT);
-    CHECK_INT(gpuarena_driver_cuda(INT32_MAX, &untouched), ==, GPUARENA_INVALID_ARGUMENT);
-    CHECK(untouched.classify == NULL);
-    CHECK_INT(gpuarena_driver_cuda(0, NULL), ==, GPUARENA_INVALID_ARGUMENT);
-    CHECK_INT(cudaPeekAtLastError(), ==, cudaSuccess);
-}
-
-/* An error of ours leaves no trace; one of the caller's outlives calls of ours that succeed, and is not forgotten by
-   one that fails. */
+/* An error of ours leaves no trace; one of the caller's outlives calls of ours that succeed, and of virtual memory
+   those that fail, too, and is not forgotten by others that fail. */
 static void test_last_error(void)
 {
-    const gpuarena_config plain = GPUARENA_INIT;
-    gpuarena *arena = arena_of(plain);
+    gpuarena *arena = arena_of(GPUARENA_BACKING_AUTO);
+    gpuarena_driver driver = fill();
+    uint64_t page;
     void *ptr = NULL;
     CHECK_INT(gpuarena_alloc(arena, &ptr, GIB(4), NULL), ==, GPUARENA_OUT_OF_MEMORY);
     CHECK_INT(last().driver_code, ==, cudaErrorMemoryAllocation);
@@ -73,9 +248,9 @@ static void test_last_error(void)
     CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
     CHECK_INT(cudaSetDevice(99), ==, cudaErrorInvalidDevice);
     CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(1), NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
+    CHECK_INT(driver.vm.create(&driver, &page, GIB(4), 0), ==, 2);
     CHECK_INT(cudaPeekAtLastError(), ==, cudaErrorInvalidDevice);
     CHECK_INT(gpuarena_alloc(arena, &ptr, GIB(4), NULL), ==, GPUARENA_OUT_OF_MEMORY);
     CHECK_INT(cudaGetLastError(), !=, cudaSuccess);
@@ -83,12 +258,42 @@ static void test_last_error(void)
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
 }
 
+/* Two arenas of a kind of memory, on two streams: they leave nothing, neither memory nor a pool. */
+static void test_backing(gpuarena_backing backing)
+{
+    sim *machine = machine_attach(NULL);
+    gpuarena *const arenas[2] = { arena_of(backing), arena_of(backing) };
+    cudaStream_t streams[2];
+    sim_counters counters;
+    void *blocks[40];
+    int wrong = 0;
+    CHECK_DONE(cudaSetDevice(1));
+    for (int i = 0; i < 2; i++) wrong += cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking) != 0;
+    CHECK_DONE(cudaSetDevice(0));
+    for (size_t round = 0; round < 8; round++) {
+        for (size_t i = 0; i < COUNT(blocks); i++)
+            wrong += gpuarena_alloc(arenas[i % 8 == 0], &blocks[i], KIB(900) + KIB(30) * round,
+                                    streams[(i + round) % 2]) != 0;
+        for (size_t i = 0; i < COUNT(blocks); i++)
+            wrong += gpuarena_free(arenas[i % 8 == 0], blocks[i], streams[(i + round) % 2]) != 0;
+        if (round % 3 == 2) wrong += gpuarena_trim(arenas[0], 0, NULL) != 0;
+        wrong += gpuarena_check(arenas[0], NULL, 0) != 0;
+    }
+    for (int i = 0; i < 2; i++) wrong += gpuarena_destroy(arenas[i]) != 0;
+    sim_get_counters(machine, 1, &counters);
+    CHECK_MSG(wrong == 0 && sim_finding_count(machine) == 0, "backing %d: %d things are wrong", (int)backing, wrong);
+    CHECK_U64(counters.held_bytes + counters.host_bytes + counters.managed_bytes, ==, 0);
+    CHECK_U64(counters.calls[SIM_CALL_POOL_CREATE], ==, counters.calls[SIM_CALL_POOL_DESTROY]);
+    cudart_close(machine);
+}
+
+/* ---- codes and absence */
+
 /* As the simulator's table of codes says, but that a device in use (46) is no lack of support. */
 static void test_codes(void)
 {
-    gpuarena_driver driver = GPUARENA_INIT;
+    gpuarena_driver driver = fill();
     int wrong_code = -2;
-    gpuarena_driver_cuda(0, &driver);
     for (int code = -1; code <= 1100; code++) {
         gpuarena_status expected = code == 46 ? GPUARENA_STATUS_FAILED : codes_of(code)->status;
         if (driver.classify(&driver, code) != expected) wrong_code = code;
@@ -99,24 +304,11 @@ static void test_codes(void)
     CHECK_STR(driver.code_name(&driver, -1), "the caller's device could not be made current again");
 }
 
-/* The caller's own error is kept when the driver table cannot be had. */
-static void test_error_before_absence(void)
-{
-    gpuarena_driver driver = GPUARENA_INIT;
-    CHECK_INT(gpuarena_driver_cuda(0, &driver), ==, GPUARENA_DRIVER_ERROR);
-    CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
-    CHECK_INT(cudaSetDevice(99), ==, cudaErrorInvalidDevice);
-    CHECK_INT(gpuarena_driver_cuda(0, &driver), ==, GPUARENA_DRIVER_ERROR);
-    CHECK_INT(cudaGetLastError(), !=, cudaSuccess);
-    CHECK(driver.classify == NULL);
-}
-
-typedef struct absence { const char *faults; int code; gpuarena_result result; const char *says; } absence;
-
-/* Whatever the runtime answers, creation ends with a result, the code and a sentence, and leaves nothing. */
+/* Whatever the runtime answers, creation ends with a result, the code and a sentence, and leaves nothing but an
+   error that the caller had. */
 static void test_absence(void)
 {
-    static const absence rows[] = {
+    static const struct { const char *faults; int code; gpuarena_result result; const char *says; } rows[] = {
         { "any:1+=35", 35, GPUARENA_NOT_SUPPORTED, "cudaErrorInsufficientDriver (35): no CUDA driver" },
         { "any:1+=34", 34, GPUARENA_NOT_SUPPORTED, "cudaErrorStubLibrary" },
         { "any:1+=100", 100, GPUARENA_NOT_SUPPORTED, "cudaErrorNoDevice (100): the driver sees no CUDA device" },
@@ -126,8 +318,9 @@ static void test_absence(void)
         { "cudaGetDevice:1=46", 46, GPUARENA_DRIVER_ERROR, "cudaErrorDevicesUnavailable" },
         { "cudaMemGetInfo:1=2", 2, GPUARENA_OUT_OF_MEMORY, "2.00 MiB) were refused by the driver" },
         { "cudaMemGetInfo:1=46", 46, GPUARENA_DRIVER_ERROR, "cudaErrorDevicesUnavailable" },
+        { "cudaGetDeviceCount:1+=999", 999, GPUARENA_DRIVER_ERROR, "cudaErrorUnknown" },
     };
-    for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+    for (size_t row = 0; row < COUNT(rows); row++) {
         sim *machine = machine_attach(rows[row].faults);
         gpuarena_config config = GPUARENA_INIT;
         gpuarena *arena = NULL;
@@ -136,83 +329,72 @@ static void test_absence(void)
         gpuarena_result result = gpuarena_create(&config, &arena);
         gpuarena_failure failure = last();
         gpuarena_failure_text(&failure, text, sizeof text);
-        CHECK_MSG(result == rows[row].result && failure.result == result, "%s: %s", rows[row].faults,
-                  gpuarena_result_name(result));
-        CHECK_INT(failure.driver_code, ==, rows[row].code);
-        CHECK_MSG(strstr(text, rows[row].says) != NULL, "%s: %s", rows[row].faults, text);
-        CHECK(arena == NULL);
+        CHECK_MSG(result == rows[row].result && failure.result == result && failure.driver_code == rows[row].code
+                  && strstr(text, rows[row].says) && !arena, "%s: %s", rows[row].faults, text);
         CHECK_U64(failure.missing_bytes, ==, result == GPUARENA_OUT_OF_MEMORY ? MIB(2) : 0);
+        if (rows[row].code == 999) {
+            CHECK_DONE(cudaGetLastError());
+            CHECK_CODE(cudaSetDevice(99), cudaErrorInvalidDevice);
+            CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_DRIVER_ERROR);
+            CHECK_INT(cudaGetLastError(), !=, cudaSuccess);
+        }
         cudart_close(machine);
     }
 }
 
-/* What is wrong with the caller's device is not wrong with the arena's. */
-static void test_wrong_caller(void)
-{
-    const gpuarena_config plain = GPUARENA_INIT;
-    gpuarena *arena = arena_of(plain);
-    void *ptr = NULL;
-    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(2), NULL), ==, GPUARENA_DRIVER_ERROR);
-    CHECK_INT(last().driver_code, ==, -1);
-    CHECK_STR(last().detail, "the caller's device could not be made current again");
-    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(2), NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-}
+/* ---- fork after the first use of CUDA: the child is refused by its parent's arenas and by the driver table alike,
+   frees nothing, and the parent goes on */
 
-/* A program's copy, on its memory's device: paged memory is no other's. */
-static void copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+/* The number of the first thing that is wrong; 0: nothing. */
+static int child(gpuarena *arena, void *block, const gpuarena_driver *driver)
 {
-    CHECK_INT(cudaSetDevice(1), ==, cudaSuccess);
-    CHECK_INT(cudaMemcpy(to, from, bytes, kind), ==, cudaSuccess);
-    CHECK_INT(cudaSetDevice(0), ==, cudaSuccess);
-}
-
-/* What a program reads of memory that was written, freed and handed out again: the bytes that are not 0. */
-static uint64_t left_behind(gpuarena_scrub scrub, gpuarena_backing backing)
-{
-    enum { BYTES = 100000 };
-    static unsigned char bytes[BYTES];
+    gpuarena_driver own = GPUARENA_INIT;
     gpuarena_config config = GPUARENA_INIT;
-    void *ptr = NULL, *again = NULL;
-    uint64_t count = 0;
-    config.scrub = scrub;
-    config.backing = backing;
-    gpuarena *arena = arena_of(config);
-    CHECK_INT(gpuarena_alloc(arena, &ptr, BYTES, NULL), ==, GPUARENA_OK);
-    memset(bytes, 0xA5, BYTES);
-    copy(ptr, bytes, BYTES, cudaMemcpyHostToDevice);
-    CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_alloc(arena, &again, BYTES, NULL), ==, GPUARENA_OK);
-    memset(bytes, 0x5A, BYTES);
-    copy(bytes, again, BYTES, cudaMemcpyDeviceToHost);
-    for (size_t at = 0; at < BYTES; at++) count += bytes[at] != 0;
-    CHECK(again == ptr && current_device() == 0);
-    CHECK_INT(gpuarena_free(arena, again, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-    return count;
+    gpuarena *made = NULL;
+    if (gpuarena_free(arena, block, NULL) != GPUARENA_FORKED || gpuarena_destroy(arena) != GPUARENA_FORKED) return 1;
+    if (gpuarena_driver_cuda(0, &own) != GPUARENA_FORKED || own.classify || !strstr(last().detail, "exec")) return 2;
+    config.environment = "";
+    if (gpuarena_create(&config, &made) != GPUARENA_FORKED || made) return 3;
+    config.driver = driver;                      /* a table of before */
+    if (gpuarena_create(&config, &made) != GPUARENA_DRIVER_ERROR || made) return 4;
+    if (last().driver_code != cudaErrorInitializationError) return 5;
+    return driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, block, MIB(2), NULL)
+        == cudaErrorInitializationError ? 0 : 6;
 }
 
-/* driver.clear is cudaMemsetAsync, on the arena's device. */
-static void test_scrub(void)
+static void test_fork(void)
 {
-    static const gpuarena_backing backings[] = { GPUARENA_BACKING_SEGMENTS, GPUARENA_BACKING_PAGED };
-    for (int at = 0; at < 2; at++) {
-        CHECK_U64(left_behind(GPUARENA_SCRUB_OFF, backings[at]), ==, 100000);
-        CHECK_U64(left_behind(GPUARENA_SCRUB_FREE, backings[at]), ==, 0);
-        CHECK_U64(left_behind(GPUARENA_SCRUB_ALLOC, backings[at]), ==, 0);
+    gpuarena *arena = arena_of(GPUARENA_BACKING_AUTO);
+    gpuarena_driver driver = fill();
+    int status = -1;
+    void *block;
+    CHECK_INT(gpuarena_alloc(arena, &block, MIB(3), NULL), ==, GPUARENA_OK);
+    uint64_t held = machine_held(cudart_machine(), 1);
+    fflush(stdout);
+    pid_t process = fork();
+    if (process == 0) {
+        status = child(arena, block, &driver);
+        if (TAP_SANITIZED) _exit(status);        /* the parent's memory is no leak */
+        exit(status);                            /* make coverage counts what ends by exit */
     }
-    CHECK(sim_finding(cudart_machine(), 0) == NULL);
+    CHECK(process > 0 && waitpid(process, &status, 0) == process && WIFEXITED(status));
+    CHECK_INT(WEXITSTATUS(status), ==, 0);
+    CHECK_U64(machine_held(cudart_machine(), 1), ==, held);
+    CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(arena, block, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    CHECK_U64(machine_held(cudart_machine(), 1), ==, 0);
 }
 
 static void run(void)
 {
-    static const machine_test tests[] = {
-        { test_devices, 2, NULL }, { test_last_error, 2, NULL }, { test_codes, 2, NULL },
-        { test_wrong_caller, 2, "cudaSetDevice:4=2" }, { test_scrub, 2, NULL },
-        { test_error_before_absence, 2, "cudaGetDeviceCount:1=999;cudaGetDeviceCount:2=999" }
-    };
+    static const machine_test tests[] = { { test_devices, 2, NULL }, { test_access, 2, NULL },
+                                          { test_last_error, 2, NULL }, { test_codes, 2, NULL },
+                                          { test_fork, 2, NULL } };
+    test_what_is_not_there();                    /* first: what a table has found is not looked up again */
     machine_tests(tests, COUNT(tests));
+    for (int backing = GPUARENA_BACKING_PAGED; backing <= GPUARENA_BACKING_ASYNC; backing++)
+        test_backing((gpuarena_backing)backing);
     test_absence();
 }
 #endif
