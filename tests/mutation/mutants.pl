@@ -4,19 +4,19 @@
 # that is not.
 # It must not know the tests, nor the sources beyond C: mistakes that are planted by hand are in *.planted.
 # Run: make mutants, or make mutants MUTANTS_OF='stress/sim stress/cudart' MUTANTS_BY='tests/unit/sim tests/unit/cuda'
-# (MUTANTS=how many, 40; MUTANTS_SEED=1; MUTANTS_LINES=FROM-TO; MUTANTS_JOBS=at once;
+# (MUTANTS=how many, 40; MUTANTS_SEED=1; MUTANTS_LINES=FROM-TO;
 # MUTANTS_WITHOUT=REGEX: tests that are left out, to see whether others find what they find)
 use strict;
 use warnings;
 use Cwd qw(getcwd);
 use File::Basename qw(basename);
-use File::Temp qw(tempdir);
-use POSIX qw(:sys_wait_h _exit);
+use List::Util qw(min sum0);
 use Time::HiRes qw(time);
+require './tests/support/stress_run.pl';
+our $folder;
 
 my $count   = $ENV{MUTANTS} || 40;
 my $seed    = $ENV{MUTANTS_SEED} || 1;
-my $jobs    = $ENV{MUTANTS_JOBS} || 2;
 my $build   = $ENV{BUILD} || 'build';
 my @of      = split ' ', $ENV{MUTANTS_OF} || 'gpuarena.h';           # the header, or folders of what tests link with
 my @folders = split ' ', $ENV{MUTANTS_BY} || 'tests/unit/arena';
@@ -24,21 +24,12 @@ my $header  = $of[0] eq 'gpuarena.h';
 my $cc      = ($ENV{CC} || 'cc') . ' -std=c99 -D_POSIX_C_SOURCE=200809L -O0 -w';
 $cc .= ' -include ' . getcwd() . '/tests/support/asserts.h' if $header;
 my $seconds = 20;                                                    # of processor time; a mutant that takes more is found
-my $scratch = tempdir(CLEANUP => 1);
+my $scratch = $folder;
 my $built   = $build =~ m{^/} ? $build : getcwd() . "/$build";
 my $cudart  = -e "$built/sim/libcudart.so" ? "-L$built/sim -Wl,-rpath,$built/sim -lcudart" : '';
 my $link    = "$built/libstress.a $cudart -lpthread -lm -ldl";
 my @looks_inside;                                                    # tests that have a copy of the implementation
 srand $seed;
-
-sub slurp { my ($name) = @_; open my $file, '<', $name or die "$name: $!"; local $/; return scalar <$file> }
-
-sub spew {
-    my ($name, $text) = @_;
-    open my $file, '>', $name or die "$name: $!";
-    print $file $text;
-    close $file or die "$name: $!";
-}
 
 # ---- mutants
 
@@ -140,7 +131,7 @@ sub libraries {
 sub prepare {
     system("cp -r stress tests $scratch/ && mkdir $scratch/run $scratch/base && ln -s ../tests $scratch/run/tests") == 0
         or die 'cp';
-    spew("$scratch/base/gpuarena.h", slurp('gpuarena.h')) if $header;
+    spew('base/gpuarena.h', slurp('gpuarena.h')) if $header;
     libraries("$scratch/base") == 0 or die 'what is to be mutated does not compile as it is: ', slurp("$scratch/base/err");
     my %seconds;
     for my $source (map { sort glob "$_/test_*.c" } @folders) {
@@ -205,32 +196,30 @@ sub describe {
                    $instead =~ s/^\s+//r, $was;
 }
 
-# One process a mutant; each leaves the name of the test that found it.
-my ($drawn, $found, $void, %running, @survivors, %by) = (0, 0, 0);
-while ($found + @survivors < $count || %running) {
-    while (keys %running < $jobs && $found + @survivors + keys(%running) < $count && @places) {
-        my $place = splice @places, int rand @places, 1;
-        my $where = "$scratch/mutant" . ++$drawn;
-        my $child = fork // die "fork: $!";
-        if (!$child) {
-            mkdir $where;
-            my $mutant = $text{ $place->[4] };
-            substr($mutant, $place->[1], $place->[2]) = $place->[3];
-            spew("$where/" . basename($place->[4]), $mutant);
-            my $by = found_by($where, $place->[4], @tests);
-            spew("$scratch/answer$drawn", $by // 'void');
-            system("rm -rf $where");
-            _exit(0);
-        }
-        $running{$child} = [$drawn, $place];
-    }
-    last if !%running;
-    my ($number, $place) = @{ delete $running{ wait() } };
-    my $by = slurp("$scratch/answer$number");
-    if ($by eq 'void') { $void++ }
-    elsif ($by ne '')  { $found++; $by{$by}++ }
-    else               { push @survivors, $place; print 'survives: ', describe($place), "\n" }
+# The test that found the mutant of a place, '' if none did; undef as above.
+sub judge {
+    my ($kind, $at, $length, $instead, $source) = @{ $_[0] };
+    my $where = "$folder/mutant";                                    # of this process
+    mkdir $where or die "$where: $!";
+    my $mutant = $text{$source};
+    substr($mutant, $at, $length) = $instead;
+    spew('mutant/' . basename($source), $mutant);
+    my $by = found_by($where, $source, @tests);
+    system("rm -rf $where");
+    return $by;
 }
+
+my ($void, @survivors, %by) = (0);
+while (@places && (my $left = $count - @survivors - sum0(values %by)) > 0) {
+    my @drawn = map { splice @places, int rand @places, 1 } 1 .. min($left, scalar @places);
+    my @found = in_parallel(\@drawn, \&judge);
+    for my $at (0 .. $#drawn) {
+        if (!defined $found[$at])   { $void++ }
+        elsif ($found[$at] ne '')   { $by{$found[$at]}++ }
+        else                        { push @survivors, $drawn[$at]; print 'survives: ', describe($drawn[$at]), "\n" }
+    }
+}
+my $found = sum0(values %by);
 printf "seed %d: %d of %d mutants are found (%.0f %%); %d more did not compile, or to other code\n", $seed, $found, $found + @survivors,
        100 * $found / (($found + @survivors) || 1), $void;
 print "found by: ", join(', ', map { "$_ $by{$_}" } sort { $by{$b} <=> $by{$a} || $a cmp $b } keys %by), "\n";

@@ -96,6 +96,7 @@ die "there is no $library: make builds it\n" if !-e $library;
 my $wanted = $ENV{PLANTED} // '.';
 my @mistakes = grep { $_->{name} =~ /$wanted/ } map { mistakes_of("tests/mutation/$_.planted") }
     @ARGV ? @ARGV : map { m{([^/]+)\.planted$} } sort glob 'tests/mutation/*.planted';
+die "there are no such mistakes\n" if !@mistakes;
 mkdir $sources or die "$sources: $!";
 system("find stress tests -name '*.[ch]' | xargs cp --parents -t $sources") == 0 or die 'cp';
 my @answers = in_parallel(\@mistakes, \&judge);
