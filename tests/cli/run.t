@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # What `stress run` measures, on real threads too, and that nothing else depends on it.
-# What it answers where nothing is timed: cases/*.case. How turns of threads are drawn: test_workload_mix.c.
+# What it answers where nothing is timed: cases/*.case.
 use strict;
 use warnings;
 no warnings 'qw';
