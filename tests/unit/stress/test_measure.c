@@ -1,9 +1,11 @@
-/* Histogram, repeats added up, memory track, digest: layout, edges, known values.
+/* Histogram, repeats added up, memory track, digest: layout, edges, known values; and in what bounds a record stays.
    It must not know of policies. */
 #include "stress/base/hash.h"
 #include "stress/base/histogram.h"
 #include "stress/base/memory.h"
+#include "stress/device/device.h"
 #include "stress/result/gate.h"
+#include "stress/result/record.h"
 #include "tap.h"
 
 static histogram latency;
@@ -130,6 +132,35 @@ static void test_digest(void)
     CHECK(digest_word(digest_word(DIGEST_START, 1), 2) != digest_word(digest_word(DIGEST_START, 2), 1));
 }
 
+/* Past its bound a list stays as it is, and what follows is told to be missing. */
+static void test_bounds_of_records(void)
+{
+    problem trouble = { 0, "" };
+    device_config config;
+    op_stream stream;
+    memset(&config, 0, sizeof config);
+    memset(&stream, 0, sizeof stream);
+    stream.block_count = RECORD_MOST_BLOCKS + 1;
+    device *on = device_open(&config, &trouble);
+    record *recording = record_create(RECORD_SERIES | RECORD_MAP);
+    if (!CHECK(on && recording)) return;
+    record_begin(recording, on, &stream, 1);
+    for (uint32_t number = 0; number <= RECORD_MOST_BLOCKS; number++) {
+        record_op(recording, number);
+        record_alloc(recording, number, (void *)(uintptr_t)(4096 + 256 * (uint64_t)number), 1, 256, 0);
+        if (number <= RECORD_MOST_STEPS) record_label(recording, 0);
+    }
+    record_free(recording, 5);
+    record_finish(recording, RECORD_MOST_BLOCKS + 1);
+    CHECK_U64(recording->block_count, ==, RECORD_MOST_BLOCKS);
+    CHECK_U64(recording->map_ops, ==, RECORD_MOST_BLOCKS);
+    CHECK_U64(recording->step_count, ==, RECORD_MOST_STEPS);
+    CHECK_U64(recording->blocks[5].death_op, ==, RECORD_MOST_BLOCKS);
+    CHECK_U64(recording->axis_bytes, ==, (uint64_t)256 * RECORD_MOST_BLOCKS);
+    record_destroy(recording);
+    device_close(on, NULL);
+}
+
 int main(void)
 {
     test_layout();
@@ -138,5 +169,6 @@ int main(void)
     test_repeats();
     test_memory();
     test_digest();
+    test_bounds_of_records();
     return tap_done();
 }
