@@ -1,44 +1,11 @@
-/* What op streams are read, drawn and written with: numbers and words of a text, the map of ids, draws and their
-   distributions, sums that pass 2^64, labels, and lengths of requests as they were measured.
+/* What op streams are drawn and written with: draws and their distributions, sums that pass 2^64, labels, and lengths of
+   requests as they were measured; and a problem. Words, numbers and ids: tests/cli/cases/recordings_and_specs.case.
    Knows nothing of any one family but the lengths of `serve`. */
 #include "stress/base/hash.h"
 #include "stress/base/splitmix64.h"
 #include "stress/workload/maker.h"
 #include "stress/workload/serve.c"
 #include "workload_text.h"
-
-static void test_numbers(void)
-{
-    static const char *const no_decimal[] = { "", "+1", " 1", "1 ", "00", "1e3", "18446744073709551616" };
-    static const char *const no_hexadecimal[] = { "", "0", "0x", "0X1", "x1", "0x1g", "0x-1", "0x10000000000000000" };
-    uint64_t number = 7;
-    for (size_t i = 0; i < sizeof no_decimal / sizeof no_decimal[0]; i++) {
-        CHECK_MSG(!slice_decimal(slice_of(no_decimal[i]), &number) && number == 7, "'%s' is no number",
-                  no_decimal[i]);
-    }
-    for (size_t i = 0; i < sizeof no_hexadecimal / sizeof no_hexadecimal[0]; i++) {
-        CHECK_MSG(!slice_hexadecimal(slice_of(no_hexadecimal[i]), &number), "nor '%s', in hexadecimal",
-                  no_hexadecimal[i]);
-    }
-    CHECK(slice_decimal(slice_of("18446744073709551615"), &number) && number == UINT64_MAX);
-    CHECK(slice_hexadecimal(slice_of("0x7fAb000000c0"), &number) && number == 0x7fab000000c0u);
-}
-
-static void test_words(void)
-{
-    char longest[200];
-    slice rest = slice_of("a,,b,"), field;
-    size_t fields = 0;
-    while (slice_take(&rest, ',', &field)) fields++;
-    CHECK_U64(fields, ==, 4);
-    CHECK(slice_is_word(slice_of("\xc3\xa4/b=c")) && !slice_is_word(slice_of("")));
-    CHECK(!slice_is_word(slice_of("a\x7f")));
-    memset(longest, '\x01', sizeof longest);
-    CHECK_INT(strlen(slice_show((slice){ longest, sizeof longest }).text), ==, SLICE_SHOWN + 5);
-    memset(longest, 'y', 3);
-    CHECK_MSG(strlen(slice_show((slice){ longest, sizeof longest }).text) < sizeof(slice_shown),
-              "cut before an escape");
-}
 
 static void test_a_problem_is_one_line_and_the_first(void)
 {
@@ -53,40 +20,6 @@ static void test_a_problem_is_one_line_and_the_first(void)
     why.exit_code = 0;
     problem_set(&why, EXIT_USAGE, "%s", wide);
     CHECK_INT(strlen(why.text), ==, sizeof why.text - 1);
-}
-
-/* Ids far apart, ids in a row, and the two ends. */
-static uint64_t id_number(uint64_t index)
-{
-    return index == 0 ? 0 : index == 1 ? UINT64_MAX : index % 2 ? index : index << 40;
-}
-
-static void test_map(void)
-{
-    enum { COUNT = 20000 };
-    id_map map;
-    int wrong = 0;
-    memset(&map, 0, sizeof map);
-    CHECK_MSG(!id_map_find(&map, 0), "an empty map finds nothing");
-    for (uint32_t i = 0; i < COUNT; i++) {
-        id_entry *entry = id_map_add(&map, id_number(i));
-        wrong += !entry || entry->state != ID_UNKNOWN;
-        if (entry) {
-            entry->state = i % 3 ? ID_LIVE : ID_FREED;
-            entry->value = i;
-        }
-    }
-    for (uint32_t i = 0; i < COUNT; i++) {
-        const id_entry *entry = id_map_find(&map, id_number(i));
-        wrong += !entry || entry->id != id_number(i) || entry->value != i;
-        wrong += !entry || entry->state != (i % 3 ? ID_LIVE : ID_FREED);
-        wrong += id_map_add(&map, id_number(i)) != entry;
-        wrong += id_map_find(&map, id_number(i) + 2 * COUNT + 1) != NULL;
-    }
-    CHECK_INT(wrong, ==, 0);
-    CHECK_INT(map.count, ==, COUNT);
-    id_map_free(&map);
-    CHECK(!map.entries && map.count == 0);
 }
 
 /* From seed 1234567, as published with the generator and used in its ports. */
@@ -209,10 +142,7 @@ static void check_lengths(uint64_t of, int which)
 
 int main(void)
 {
-    test_numbers();
-    test_words();
     test_a_problem_is_one_line_and_the_first();
-    test_map();
     test_random();
     test_gaps(1, 1000000000);
     test_gaps(2, 10000000000);
