@@ -21,11 +21,19 @@ static uint64_t treap_heaviest_of(const treap_node *root)
     return root ? root->heaviest : 0;
 }
 
-static void treap_refresh(treap_node *root)
+static void treap_own(treap_node *root, treap_node *below)
+{
+    if (!below) return;
+    treap_raise(root, below->heaviest);
+    below->above = root;
+}
+
+/* Left and right are right below it now. */
+static void treap_own_both(treap_node *root)
 {
     root->heaviest = root->weight;
-    treap_raise(root, treap_heaviest_of(root->left));
-    treap_raise(root, treap_heaviest_of(root->right));
+    treap_own(root, root->left);
+    treap_own(root, root->right);
 }
 
 /* Everything in left comes before everything in right. */
@@ -33,12 +41,12 @@ static treap_node *treap_merge(treap_node *left, treap_node *right)
 {
     if (!left || !right) return left ? left : right;
     if (left->rank > right->rank) {
-        treap_raise(left, right->heaviest);
         left->right = treap_merge(left->right, right);
+        treap_own(left, left->right);
         return left;
     }
-    treap_raise(right, left->heaviest);
     right->left = treap_merge(left, right->left);
+    treap_own(right, right->left);
     return right;
 }
 
@@ -49,57 +57,52 @@ static void treap_part(treap_node *root, const treap_node *border, treap_node **
     } else if (treap_is_before(root, border->key, border->tie)) {
         treap_part(root->right, border, &root->right, behind);
         *before = root;
-        treap_refresh(root);
+        treap_own_both(root);
     } else {
         treap_part(root->left, border, before, &root->left);
         *behind = root;
-        treap_refresh(root);
+        treap_own_both(root);
     }
-}
-
-static treap_node **treap_side(treap_node *root, const treap_node *sought)
-{
-    return treap_is_before(root, sought->key, sought->tie) ? &root->right : &root->left;
 }
 
 void treap_add(treap *self, treap_node *added, void *owner, uint64_t key, uint64_t tie, uint64_t weight)
 {
-    const treap_node made = { .key = key, .tie = tie, .weight = weight, .owner = owner,
-                              .rank = splitmix64_next(&self->drawn) };
+    treap_node made = { .key = key, .tie = tie, .weight = weight, .owner = owner,
+                        .rank = splitmix64_next(&self->drawn) };
     treap_node **link = &self->root;
-    *added = made;
-    while (*link && (*link)->rank > added->rank) {
-        treap_raise(*link, added->weight);
-        link = treap_side(*link, added);
+    while (*link && (*link)->rank > made.rank) {
+        made.above = *link;
+        treap_raise(made.above, weight);
+        link = treap_is_before(made.above, key, tie) ? &made.above->right : &made.above->left;
     }
-    treap_part(*link, added, &added->left, &added->right);
-    treap_refresh(added);
+    treap_part(*link, &made, &made.left, &made.right);
+    *added = made;
+    treap_own_both(added);
     *link = added;
 }
 
-/* Where the keys of what changed lead, from here down. */
-static void treap_refresh_to(treap_node *root, const treap_node *changed)
+/* What is below it has changed: as far up as that is seen. */
+static void treap_refresh(treap_node *root)
 {
-    if (!root) return;
-    if (root != changed) treap_refresh_to(*treap_side(root, changed), changed);
-    treap_refresh(root);
+    for (; root; root = root->above) {
+        const uint64_t before = root->heaviest;
+        treap_own_both(root);
+        if (root->heaviest == before) return;
+    }
 }
 
 void treap_remove(treap *self, treap_node *removed)
 {
-    treap_node **link = &self->root, *stale = NULL;
-    while (*link != removed) {
-        if (!stale && removed->weight && (*link)->heaviest == removed->weight) stale = *link;
-        link = treap_side(*link, removed);
-    }
-    *link = treap_merge(removed->left, removed->right);
-    treap_refresh_to(stale, removed);
+    treap_node *above = removed->above, *merged = treap_merge(removed->left, removed->right);
+    *(!above ? &self->root : above->left == removed ? &above->left : &above->right) = merged;
+    if (merged) merged->above = above;
+    treap_refresh(above);
 }
 
-void treap_weigh(treap *self, treap_node *changed, uint64_t weight)
+void treap_weigh(treap_node *changed, uint64_t weight)
 {
     changed->weight = weight;
-    treap_refresh_to(self->root, changed);
+    treap_refresh(changed);
 }
 
 void *treap_from(const treap *self, uint64_t key, uint64_t tie, uint64_t weight)

@@ -13,7 +13,7 @@ struct treap_node {
     void       *owner;                           /* what the node stands for */
     uint64_t    heaviest;                        /* the treap's: of all weights from here down .. */
     uint64_t    rank;                            /* .. above those of left and right */
-    treap_node *left, *right;
+    treap_node *left, *right, *above;
 };
 
 /* Zeroed: empty. Ranks are drawn from a counter, so that runs of a program have the same shapes. */
@@ -23,7 +23,7 @@ typedef struct treap { treap_node *root; uint64_t drawn; } treap;
 /* added: it is in no set. What follows goes into it, and is fixed then. */
 void     treap_add(treap *self, treap_node *added, void *owner, uint64_t key, uint64_t tie, uint64_t weight);
 void     treap_remove(treap *self, treap_node *removed);     /* it is in this set */
-void     treap_weigh(treap *self, treap_node *changed, uint64_t weight);     /* as remove, another weight, and add */
+void     treap_weigh(treap_node *changed, uint64_t weight);  /* as remove, another weight, and add */
 /* The first not before these keys, of at least this weight. */
 void    *treap_from(const treap *self, uint64_t key, uint64_t tie, uint64_t weight);
 void    *treap_until(const treap *self, uint64_t key);               /* the last of at most this key */

@@ -34,7 +34,7 @@ address_range *addresses_insert(addresses *space, uint64_t offset, uint64_t byte
     space->bytes += bytes;
     memory_raise(&space->high_offset, offset + bytes);
     treap_add(&space->ranges, &made->place, made, offset, 0, below->place.weight - before_bytes - bytes);
-    treap_weigh(&space->ranges, &below->place, before_bytes);
+    treap_weigh(&below->place, before_bytes);
     return made;
 }
 
@@ -45,7 +45,7 @@ void addresses_remove(addresses *space, address_range *range)
     space->bytes -= range->bytes;
     treap_remove(&space->ranges, &range->place);
     address_range *below = treap_until(&space->ranges, range->offset);
-    treap_weigh(&space->ranges, &below->place, below->place.weight + range->bytes + range->place.weight);
+    treap_weigh(&below->place, below->place.weight + range->bytes + range->place.weight);
     free(range->opened);
     free(range);
 }

@@ -41,7 +41,7 @@ static void mempool_list(mempool *self, mempool_block *block)
     treap_add(&self->free, &block->by_offset, block, offset, 0, 0);
     treap_add(&self->ends, &block->by_end, block, bytes, offset, ~block->freed.end_ns);
     treap_add(mempool_line(self, block), &block->by_position, block, bytes, offset, ~block->position);
-    if (block->is_quiet && bytes == block->chunk->bytes) treap_weigh(&self->chunks, &block->chunk->hole, ~bytes);
+    if (block->is_quiet && bytes == block->chunk->bytes) treap_weigh(&block->chunk->hole, ~bytes);
 }
 
 /* Out of all sets: it changes. */
@@ -50,7 +50,7 @@ static void mempool_unlist(mempool *self, mempool_block *block)
     treap_remove(&self->free, &block->by_offset);
     treap_remove(&self->ends, &block->by_end);
     treap_remove(mempool_line(self, block), &block->by_position);
-    if (block->chunk->hole.weight) treap_weigh(&self->chunks, &block->chunk->hole, 0);
+    if (block->chunk->hole.weight) treap_weigh(&block->chunk->hole, 0);
 }
 
 /* It is no more, and in no set. */
@@ -188,11 +188,11 @@ static void mempool_settle(const sim_device *device, mempool *self)
             mempool_unlist(self, block);
             block->is_quiet = 1;
             mempool_list(self, block);
-            treap_weigh(&self->free, &block->by_offset, 1);
+            treap_weigh(&block->by_offset, 1);
         }
     }
     while ((block = treap_from(&self->free, 0, 0, 1)) != NULL) {
-        treap_weigh(&self->free, &block->by_offset, 0);
+        treap_weigh(&block->by_offset, 0);
         mempool_join_all(self, block);
     }
 }
