@@ -23,9 +23,9 @@ static inline uint64_t splitmix64_next(uint64_t *state)
 /* 0 .. bound - 1, unbiased; bound > 0. */
 static inline uint64_t splitmix64_below(uint64_t *state, uint64_t bound)
 {
-    uint64_t whole = UINT64_MAX - UINT64_MAX % bound;    /* draws below it fall evenly on all remainders */
-    uint64_t drawn = splitmix64_next(state);
-    while (drawn >= whole) drawn = splitmix64_next(state);
+    uint64_t drawn;                              /* those below a multiple of it fall evenly on all remainders */
+    do drawn = splitmix64_next(state);
+    while (drawn > UINT64_MAX - bound && drawn >= UINT64_MAX - UINT64_MAX % bound);
     return drawn % bound;
 }
 
