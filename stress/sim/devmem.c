@@ -245,14 +245,17 @@ int devmem_find(const devmem *memory, uint64_t offset, devmem_place *place)
     return 1;
 }
 
-devmem_part devmem_part_at(const devmem *memory, uint64_t offset, uint64_t end)
+int devmem_next(const devmem *memory, devmem_part *part)
 {
-    uint64_t from = offset % SIM_GRANULE, left = end - offset;
-    uint64_t to = left < SIM_GRANULE - from ? from + left : SIM_GRANULE;
-    const devmem_mapping *mapped = left > 0 ? devmem_behind(memory, offset) : NULL;
-    granule *unit = mapped ? &mapped->page->granules[(offset - mapped->offset) / SIM_GRANULE] : NULL;
-    const devmem_part part = { offset, end, unit, (uint32_t)from, (uint32_t)to, mapped ? mapped->serial : 0 };
-    return part;
+    part->offset += part->to - part->from;
+    if (part->offset == part->end) return 0;
+    const uint64_t from = part->offset % SIM_GRANULE, left = part->end - part->offset;
+    const devmem_mapping *mapped = devmem_behind(memory, part->offset);
+    part->from = (uint32_t)from;
+    part->to = (uint32_t)(left < SIM_GRANULE - from ? from + left : SIM_GRANULE);
+    part->unit = &mapped->page->granules[(part->offset - mapped->offset) / SIM_GRANULE];
+    part->place = mapped->serial;
+    return 1;
 }
 
 void devmem_give_back(devmem *memory, const devmem_place *place, devmem_work *work)
@@ -265,8 +268,7 @@ void devmem_give_back(devmem *memory, const devmem_place *place, devmem_work *wo
         devmem_drop_range(memory, range);
         return;
     }
-    devmem_part part = devmem_part_at(memory, place->offset, place->offset + place->bytes);      /* all of a piece */
-    granule_forget(part.unit, part.from, part.to);
+    for (DEVMEM_EACH(part, memory, place->offset, place->bytes)) granule_forget(part.unit, part.from, part.to);
     work->in_slab = 1;
     addresses_set_hole(&memory->obtained, range, addresses_largest_gap(range->pieces));
 }
@@ -347,23 +349,14 @@ int devmem_set(devmem *memory, uint64_t offset, uint64_t bytes, unsigned char va
 
 int devmem_copy(devmem *to, uint64_t to_offset, const devmem *from, uint64_t from_offset, uint64_t bytes)
 {
-    unsigned char buffer[16384];
-    uint64_t end = from_offset + bytes;
-    while (from_offset < end) {
-        devmem_part part = devmem_part_at(from, from_offset, end);
-        uint64_t count = part.to - part.from;
-        unsigned char value;
-        int failed;
-        if (granule_is_even(part.unit, &value)) {     /* nothing to look at, however much it is */
-            failed = devmem_set(to, to_offset, count, value);
-        } else {
-            count = count < sizeof buffer ? count : sizeof buffer;
-            devmem_read(from, from_offset, count, buffer);
-            failed = devmem_write(to, to_offset, count, buffer);
-        }
-        if (failed) return -1;
-        from_offset += count;
-        to_offset += count;
+    unsigned char buffer[16384], value;
+    for (DEVMEM_EACH(part, from, from_offset, bytes)) {
+        const uint64_t target = to_offset + (part.offset - from_offset);
+        const int is_even = granule_is_even(part.unit, &value);      /* nothing to look at, however much it is */
+        if (!is_even && part.to - part.from > sizeof buffer) part.to = part.from + (uint32_t)sizeof buffer;
+        const uint64_t count = part.to - part.from;
+        if (!is_even) devmem_read(from, part.offset, count, buffer);
+        if (is_even ? devmem_set(to, target, count, value) : devmem_write(to, target, count, buffer)) return -1;
     }
     return 0;
 }

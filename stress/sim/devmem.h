@@ -112,13 +112,12 @@ int  devmem_has_given(const devmem *memory, uint64_t offset);
 void devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern);
 int  devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
 
-/* A walk over what is behind a range: each granule's share of it in turn. place: the serial of its mapping; 0: it was
-   obtained. */
+/* A walk over what is behind a range, all of which is mapped: each granule's share of it in turn, or less where `to` is
+   lowered. place: the serial of its mapping; 0: it was obtained. */
 typedef struct devmem_part { uint64_t offset, end; granule *unit; uint32_t from, to; uint64_t place; } devmem_part;
-#define DEVMEM_EACH(part, memory, offset, bytes) \
-    devmem_part part = devmem_part_at(memory, offset, (offset) + (bytes)); part.offset < part.end; \
-    part = devmem_part_at(memory, part.offset + (part.to - part.from), part.end)
-devmem_part devmem_part_at(const devmem *memory, uint64_t offset, uint64_t end);     /* nothing, at the end */
+#define DEVMEM_EACH(part, memory, first, bytes) \
+    devmem_part part = { .offset = (first), .end = (first) + (bytes) }; devmem_next(memory, &part);
+int devmem_next(const devmem *memory, devmem_part *part);    /* 0: the range is at its end */
 
 /* Real bytes, of ranges that devmem_reaches. -1: no host memory, and part of the range may be done. The two ranges of
    a copy must be apart. */
