@@ -14,8 +14,9 @@
 static uint32_t cuts_find(const cuts *self, uint32_t byte)
 {
     size_t rank;
-    ARRAY_RANK(&rank, self->count, i, self->list[i].from <= byte);
-    return (uint32_t)rank - 1;
+    if (byte == 0) return 0;
+    ARRAY_RANK(&rank, self->count - 1, i, self->list[i + 1].from <= byte);
+    return (uint32_t)rank;
 }
 
 /* Part `index` is two, of which the second begins at the byte. */
@@ -37,10 +38,16 @@ static void cuts_take(cuts *self, uint32_t from, uint32_t to, const cuts_kind *k
     if (to < (*end < self->count ? self->list[*end].from : SIM_GRANULE)) cuts_cut(self, *end - 1, to, kind);
 }
 
-/* 1: the part is the same as number kept - 1, which goes on through it. */
+static int cuts_are_same(const cuts_part *one, const cuts_part *other, const cuts_kind *kind)
+{
+    if (one->mark != other->mark) return 0;
+    return one->value == other->value || (kind->are_same && kind->are_same(one, other));
+}
+
+/* 1: the part goes on as number kept - 1, which is the same. */
 static int cuts_joins(const cuts *self, uint32_t kept, const cuts_part *part, const cuts_kind *kind)
 {
-    if (kept == 0 || !kind->are_same(&self->list[kept - 1], part)) return 0;
+    if (kept == 0 || !cuts_are_same(&self->list[kept - 1], part, kind)) return 0;
     if (kind->drop) kind->drop(part);
     return 1;
 }
@@ -80,12 +87,7 @@ static cuts_part granule_replace(void *user, const cuts_part *part)
     return *(const cuts_part *)user;
 }
 
-static int granule_are_same(const cuts_part *one, const cuts_part *other)
-{
-    return one->mark == other->mark && one->value == other->value;
-}
-
-static const cuts_kind granule_patterns = { granule_replace, granule_are_same, NULL, NULL };
+static const cuts_kind granule_patterns = { granule_replace, NULL, NULL, NULL };
 
 void granule_fill(granule *self, uint32_t from, uint32_t to, uint32_t known, uint64_t pattern)
 {

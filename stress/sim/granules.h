@@ -17,7 +17,8 @@ typedef struct cuts {                            /* zeroed: nothing has been sai
 } cuts;
 
 /* What a part's value is, to whoever has it: replace answers what is true of a part from now on, instead of what was;
-   its from does not count. keep, drop: one part more, or less, has this value; NULL: that is nothing to know. */
+   its from does not count. are_same: of two parts of one mark with different values; NULL: they are not. keep, drop:
+   one part more, or less, has this value; NULL: that is nothing to know. */
 typedef struct cuts_kind {
     cuts_part (*replace)(void *user, const cuts_part *part);
     int       (*are_same)(const cuts_part *one, const cuts_part *other);

@@ -114,7 +114,7 @@ static void history_put(history *self, const touch *one)
         if (next[-1].position < one->position) next[-1] = *one;
         return;
     }
-    memmove(next + 1, next, (self->count++ - at) * sizeof *next);
+    for (touch *last = &self->touches[self->count++]; last > next; last--) *last = last[-1];
     *next = *one;
 }
 
@@ -182,10 +182,10 @@ static const touch *history_taken(const history *self, const touch_by *by)
 }
 
 /* A position on a line is one command, of one operation on one stream. */
-static int history_equal(const history *one, const history *other)
+static int history_are_same(const cuts_part *part, const cuts_part *next)
 {
-    if (one == other) return 1;
-    if (!one || !other || one->owner != other->owner || one->count != other->count) return 0;
+    const history *one = history_of(part), *other = history_of(next);
+    if (one->owner != other->owner || one->count != other->count) return 0;
     for (uint32_t i = 0; i < one->count; i++) {
         if (history_order(&one->touches[i], &other->touches[i]) != 0
             || one->touches[i].position != other->touches[i].position) {
@@ -202,9 +202,8 @@ typedef struct touch_change {
     const touch_by *by;
     touch          *other;
     touch_verdict   result;
-    int             has_replaced;
     const history  *replaced;
-    cuts_part       replacement;
+    cuts_part       replacement;                 /* mark 0: none yet */
 } touch_change;
 
 static void touches_judge(touch_change *change, const history *self)
@@ -225,7 +224,7 @@ static cuts_part touches_replace(void *user, const cuts_part *part)
     history *self = history_of(part);
     const int is_shared = !self || self->references > 1;
     cuts_part made = { 0, 0, 0 };
-    if (change->has_replaced && self == change->replaced) {
+    if (change->replacement.mark && self == change->replaced) {
         history_drop(part);
         history_keep(&change->replacement);
         return change->replacement;
@@ -242,20 +241,14 @@ static cuts_part touches_replace(void *user, const cuts_part *part)
     history_keep(&made);
     change->replacement = made;
     change->replaced = self;
-    change->has_replaced = 1;
     return made;
 }
 
-static int touches_are_same(const cuts_part *one, const cuts_part *other)
-{
-    return one->mark == other->mark && history_equal(history_of(one), history_of(other));
-}
-
-static const cuts_kind touches_kind = { touches_replace, touches_are_same, history_keep, history_drop };
+static const cuts_kind touches_kind = { touches_replace, history_are_same, history_keep, history_drop };
 
 touch_verdict touches_add(granule *touched, uint32_t from, uint32_t to, const touch_by *by, touch *other)
 {
-    touch_change change = { by, other, TOUCH_IN_ORDER, 0, NULL, { 0, 0, 0 } };
+    touch_change change = { by, other, TOUCH_IN_ORDER, NULL, { 0, 0, 0 } };
     if (by->is_end && touched->touched.count == 0) return TOUCH_IN_ORDER;
     cuts_change(&touched->touched, from, to, &touches_kind, &change);
     history_drop(&change.replacement);
