@@ -162,7 +162,7 @@ void devmem_init(devmem *memory, int device, uint64_t capacity_bytes, uint64_t c
 void devmem_destroy(devmem *memory)
 {
     devmem_clear(memory);
-    for (size_t leaf = 0; leaf < memory->leaf_count; leaf++)
+    for (size_t leaf = 0; memory->mapping_count; leaf++)
         for (int at = 0; memory->leaves[leaf] && at < DEVMEM_LEAF; at++)
             if (memory->leaves[leaf][at]) devmem_unmap(memory, memory->leaves[leaf][at]);
     while (memory->pages) devmem_give_page(memory, memory->pages);
