@@ -37,7 +37,9 @@ typedef struct schedule_state {
     int      is_stuck;                           /* given up: the fibers are left where they were */
     char     trouble[300];                       /* the first; "": none */
     schedule_step trace[SCHEDULE_TRACE];
-    uint64_t seen[1 << SCHEDULE_SEEN_LOG2], distinct_count;
+    uint64_t seen[1 << SCHEDULE_SEEN_LOG2], seen_count;      /* digests of orders and of plans */
+    uint64_t distinct_count;                     /* orders, each of which is counted once */
+    int      is_repeated;                        /* the latest has run before */
 } schedule_state;
 
 static schedule_state schedule = { .current = SCHEDULE_NOBODY };
@@ -180,13 +182,31 @@ static inline void schedule_plan(uint64_t seed)
     }
 }
 
-static inline void schedule_count_distinct(void)
+/* Keeps it. 1: it is new, or there is no room. */
+static inline int schedule_is_new(uint64_t digest)
 {
-    uint64_t mask = ((uint64_t)1 << SCHEDULE_SEEN_LOG2) - 1, at = schedule.digest & mask;
-    if (schedule.distinct_count >= mask / 2) return;
-    while (schedule.seen[at] && schedule.seen[at] != schedule.digest) at = (at + 1) & mask;
-    schedule.distinct_count += !schedule.seen[at];
-    schedule.seen[at] = schedule.digest;
+    uint64_t mask = ((uint64_t)1 << SCHEDULE_SEEN_LOG2) - 1, at = digest & mask;
+    while (schedule.seen[at] && schedule.seen[at] != digest) at = (at + 1) & mask;
+    if (schedule.seen[at]) return 0;
+    if (schedule.seen_count < mask / 2) {
+        schedule.seen_count++;
+        schedule.seen[at] = digest;
+    }
+    return 1;
+}
+
+/* Whether a seed before has the same plan: so many fibers, whose priorities fall at the same steps. What is drawn at
+   each step has none. Once for each seed. */
+static inline int schedule_repeats(uint64_t seed)
+{
+    uint64_t digest = SPLITMIX64_STEP;
+    schedule_plan(seed);
+    if (schedule.is_random) return 0;
+    for (int at = 0; at < schedule.fiber_count; at++)
+        digest = splitmix64_mix(digest ^ (uint64_t)schedule.fibers[at].priority);
+    for (int at = 0; at < SCHEDULE_CHANGES; at++)
+        digest += splitmix64_mix(schedule.changes[at] * SPLITMIX64_STEP);    /* in any order */
+    return !schedule_is_new(digest);
 }
 
 /* Makes a fiber that begins with its body. In a function of its own: getcontext may return twice, says a compiler. */
@@ -209,7 +229,8 @@ static inline int schedule_run(void (*const *bodies)(void), int count, uint64_t 
     for (int at = 0; at < count; at++) schedule_make(&schedule.fibers[at], bodies[at], schedule_stacks[at]);
     schedule_plan(seed);
     schedule_next();
-    schedule_count_distinct();
+    schedule.is_repeated = !schedule_is_new(schedule.digest);
+    schedule.distinct_count += !schedule.is_repeated;
     return !schedule.is_stuck;
 }
 

@@ -129,7 +129,7 @@ static void run_bodies(char *const *texts, int count)
     }
     if (threads.seed == 0) {
         schedule.span = 64;                      /* to see how long they are */
-        schedule.distinct_count = 0;
+        schedule.distinct_count = schedule.seen_count = 0;
         memset(schedule.seen, 0, sizeof schedule.seen);
     }
     threads.are_on = 1;
@@ -137,6 +137,7 @@ static void run_bodies(char *const *texts, int count)
     threads.are_on = 0;
     if (threads.seed == 0) schedule.span = schedule.steps;
     threads.distinct = schedule.distinct_count;
+    threads.is_known = schedule.is_repeated && !turn.is_on;  /* calls fail by the seed */
     if (schedule.trouble[0]) blame("%s", schedule.trouble);
     schedule.trouble[0] = '\0';
     if (!schedule.is_stuck) return;
@@ -155,6 +156,7 @@ int main(int argc, char **argv)
     threads.wait = schedule_wait;
     threads.wake = schedule_wake;
     threads.run = run_bodies;
+    threads.repeats = schedule_repeats;
     threads.told = told;
     run_scripts(folders, COUNT(folders), argc, argv);
     return tap_done();

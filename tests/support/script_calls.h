@@ -266,7 +266,7 @@ static void use_new(block_entry *block, int is_unused)
     if (is_unused) return;
     if (block->stream != STREAM_ANY) access_on(block, block->stream);
     for (int stream = 1; stream < world.stream_count && block->stream == STREAM_ANY; stream++)
-        if (world.stream_made[stream] && !world.stream_captured[stream]) access_on(block, stream);
+        if (world.streams[stream].is_made && !world.streams[stream].is_captured) access_on(block, stream);
 }
 
 static void do_work(words *w)                    /* work NAME TIME on STREAM [bytes SIZE] */
@@ -286,7 +286,7 @@ static void do_order(words *w)                   /* order STREAM after STREAM */
     int other = read_stream(&w->in);
     /* a capture that was to be joined has not begun */
     if (turn_struck() && w->stream > 0 && other > 0
-        && world.stream_captured[w->stream] != world.stream_captured[other]) return;
+        && world.streams[w->stream].is_captured != world.streams[other].is_captured) return;
     if (sim_stream_follow(device.machine, 0, stream_handle(w->stream), stream_handle(other)))
         blame("a stream cannot follow");
 }
@@ -311,7 +311,8 @@ static void do_device(words *w)
         return;
     }
     sim_destroy(device.machine);
-    memset(world.stream_made, 0, sizeof world.stream_made);
+    memset(world.streams, 0, (size_t)world.stream_count * sizeof *world.streams);
+    world.stream_count = 0;
     uint64_t bytes = read_sum(in);
     device_open(bytes, take_word(in, "of") ? read_sum(in) : 1);
     while (!at_end(in) && !place.trouble[0]) {
@@ -723,7 +724,7 @@ static void do_begin(words *w)
         if (w->result) return;
         if (!w->set->number) blame("a capture set has the number 0");
     }
-    if (w->stream > 0) world.stream_captured[w->stream] = 1;
+    if (w->stream > 0) world.streams[w->stream].is_captured = 1;
     if (w->after != STREAM_NULL) code = sim_stream_follow(device.machine, 0, stream, stream_handle(w->after));
     else if (w->on_device) code = sim_capture_begin(device.machine, 0, stream, w->mode);
     if (code) blame("the device does not capture: %d", code);
@@ -734,8 +735,8 @@ static void do_end(words *w)
 {
     gpuarena_stream stream = stream_handle(w->stream);
     int code = 0;
-    if (turn_struck() && w->stream > 0 && !world.stream_captured[w->stream]) return;
-    if (w->stream > 0) world.stream_captured[w->stream] = 0;
+    if (turn_struck() && w->stream > 0 && !world.streams[w->stream].is_captured) return;
+    if (w->stream > 0) world.streams[w->stream].is_captured = 0;
     if (w->on_device) code = sim_capture_end(device.machine, 0, stream, &w->set->graph);
     if (code || (w->on_device && !w->set->graph)) blame("the capture is not valid: %d", code);
     if (w->on_arena) w->result = gpuarena_capture_end(calling(world.arena), stream);
@@ -942,7 +943,7 @@ enum { ASKS_MEMORY = 1, MAY_CHANGE = 2, PREDICTS = 4, NEEDS_LIVE = 8, ASKS_FIGUR
     X(later, "z", 0, sim_advance(device.machine, w->bytes)) \
     X(thread, "z", 0, sim_thread(device.machine, w->bytes)) \
     X(heal, "", 0, device.fault_count = 0) \
-    X(gone, "s", 0, world.stream_made[w->stream] = 0; \
+    X(gone, "s", 0, world.streams[w->stream].is_made = 0; \
       if (sim_stream_destroy(device.machine, 0, stream_handle(w->stream))) blame("the stream is not destroyed")) \
     X(rival, "z", 0, int gives_back = (int64_t)w->bytes < 0; \
       sim_rival(device.machine, 0, gives_back ? 0 - w->bytes : w->bytes, gives_back)) \
@@ -962,9 +963,6 @@ COMMANDS(X)
 
 typedef struct command { const char *verb, *form; void (*run)(words *w); int traits; } command;
 static const command commands[] = {
-#define X(verb, form, traits, statement) { #verb, form, do_##verb, traits },
-    COMMANDS(X)
-#undef X
     { "device", "", do_device, ALONE }, { "arena", "", do_arena, ASKS_MEMORY }, { "a", "nr", do_alloc, ASKS_MEMORY },
     { "f", "poa", do_free, NEEDS_LIVE }, { "resize", "pzo", do_resize, ASKS_MEMORY | NEEDS_LIVE },
     { "use", "pO", do_use, ASKS_MEMORY | NEEDS_LIVE }, { "limit", "", do_limit, ASKS_MEMORY | MAY_CHANGE },
@@ -981,6 +979,9 @@ static const command commands[] = {
     { "tell", "n", do_tell, 0 }, { "await", "n", do_await, 0 }, { "look", "", do_look, EXPECTS },
     { "expect", "", do_expect, EXPECTS }, { "asked", "", do_asked, EXPECTS }, { "says", "n", do_says, EXPECTS },
     { "force", "", do_force, EXPECTS }, { "config", "n", do_config, EXPECTS | ALONE },
+#define X(verb, form, traits, statement) { #verb, form, do_##verb, traits },
+    COMMANDS(X)
+#undef X
 };
 
 #endif

@@ -113,11 +113,13 @@ static struct {
     int are_on;                                  /* threads run: nothing is exact */
     int has_reset;                               /* one has freed what others may just have had */
     int ran;                                     /* 1: they have ended: what they did is counted */
+    int is_known;                                /* 1: so far all was as in an order before, and is audited */
     uint64_t seed;                               /* of their order */
     void (*at)(const gpuarena_driver *self, device_entry entry, int ends);   /* in each driver call */
     void (*made)(gpuarena *arena);               /* there is a new arena */
     void (*wait)(const void *thing, const char *name), (*wake)(const void *thing);
     void (*run)(char *const *texts, int count);  /* to the end of all */
+    int (*repeats)(uint64_t seed);               /* 1: an order before has the same plan */
     void (*told)(void);                          /* says what was done, behind a case that failed */
     uint32_t held;                               /* entries, a bit each, of which a call waits: `hold` */
     uint64_t distinct;                           /* orders that there were */

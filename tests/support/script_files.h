@@ -10,6 +10,8 @@
 
 enum { MOST_TURNS = 1000 };
 
+static char lines_now[MOST_LINES][LINE_BYTES];   /* the case\'s, with the values that its variants have now */
+
 static void set_turn(uint64_t nth)
 {
     device_fault meant = { turn.entry, 0, nth, turn.length, 0, turn.code };
@@ -40,23 +42,24 @@ static void run_threads(uint64_t nth)
     if (!count || place.trouble[0]) return;
     for (int at = 0; at < count; at++) texts[at] = thread_texts[at];
     set_turn(nth);
-    if (threads.run) threads.run(texts, count);
-    else blame("this program runs no threads");
+    if (!threads.run) blame("this program runs no threads");
+    else if (threads.seed && !threads.is_known) blame("threads run side by side once in a case");
+    threads.is_known = 0;
+    if (!place.trouble[0]) threads.run(texts, count);
     device.fault_count = 0;
     bury_arenas();
     threads.ran = 1;
     for (int at = 0; at < world.arena_count && threads.has_reset; at++) count_freed(at);
     threads.has_reset = 0;
-    audit();
+    if (!threads.is_known) audit();
     threads.ran = 0;
 }
 
 static void run_once(const script_case *self, uint64_t nth)
 {
-    char line[LINE_BYTES];
     for (int at = 0; at < self->line_count && !place.trouble[0]; at++) {
+        const char *line = lines_now[at];
         place.line = self->numbers[at];
-        put_values(line, self, self->lines[at]);
         if (line[0] == '|') {
             read_thread(line);
             continue;
@@ -90,6 +93,7 @@ static int run_turn(const script_case *self, uint64_t nth)
 {
     enum { FAIL_AMONG = 14 };                    /* in orders: the first so many calls */
     threads.seed = nth;
+    threads.is_known = self->orders && nth;
     run_once(self, self->orders ? 1 + nth / 4 % FAIL_AMONG : nth);
     int struck = turn_struck();
     end_world();
@@ -102,8 +106,8 @@ static int run_turn(const script_case *self, uint64_t nth)
 }
 
 /* The case is run once; or until none of its calls is left that could fail; or in so many orders of its threads, in
-   which calls fail by their number. GPUARENA_SCHEDULE=N: in this order alone, behind order 0, which says how long
-   orders are. */
+   which calls fail by their number; but for orders of which the plan says that they are as one before.
+   GPUARENA_SCHEDULE=N: in this order alone, behind order 0, which says how long orders are. */
 static void run_turns(const script_case *self)
 {
     char text[LINE_BYTES];
@@ -115,6 +119,7 @@ static void run_turns(const script_case *self)
     if (self->orders) last = self->orders * tap_number("GPUARENA_SCHEDULES", 2000) / 2000;
     if (alone) last = tap_number("GPUARENA_SCHEDULE", 0);
     for (uint64_t nth = first; nth <= last && !place.trouble[0]; nth = alone && nth < last ? last : nth + 1) {
+        if (self->orders && nth && !alone && !turn.is_on && threads.repeats(nth)) continue;
         int struck = run_turn(self, nth);
         struck_count += (uint64_t)struck;
         if (self->orders || struck) continue;
@@ -129,6 +134,7 @@ static void run_turns(const script_case *self)
 static int run_values(const script_case *self, char note[NOTE_BYTES])
 {
     threads.distinct = 0;
+    for (int at = 0; at < self->line_count; at++) put_values(lines_now[at], self, self->lines[at]);
     run_turns(self);
     if (self->orders) snprintf(note, NOTE_BYTES, ": %" PRIu64 " different orders", threads.distinct);
     if (self->orders && place.trouble[0] && !self->fails[0]) threads.told();

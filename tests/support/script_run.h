@@ -290,7 +290,7 @@ static void run_command(const char *text)
     text += strspn(text, " \t");
     if (!*text || place.trouble[0]) return;
     if (!run_range(text)) run_one(text);
-    int is_known = turn.is_on && !turn_struck();             /* the same as in the turn before */
+    int is_known = (turn.is_on && !turn_struck()) || threads.is_known;       /* the same as in a turn before */
     if (device.machine && !is_known && is_exact() && (!is_long || world.op % 16 == 0)) audit();
 }
 
@@ -348,7 +348,7 @@ static void drop_world(void)
     (void)host_close(&device.host);
     memset(&device, 0, sizeof device);
     memset(&call, 0, sizeof call);
-    memset(&world, 0, sizeof world);
+    clear_world();
     threads.held = 0;
 }
 

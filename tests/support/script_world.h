@@ -37,22 +37,30 @@ typedef struct value_entry { char name[NAME_BYTES]; uint64_t value; } value_entr
 /* An action that an observer was told of, and what its arena had reserved then. */
 typedef struct told_action { gpuarena_action action; uint64_t reserved; } told_action;
 
+typedef struct stream_entry { gpuarena_stream handle; int is_made, is_captured; } stream_entry;
+
 static struct {
-    arena_entry arenas[DEVICE_ARENAS];
-    int arena_count, arena;                      /* arena: that of commands which name none */
     block_entry blocks[4096];
+    stream_entry streams[MOST_STREAMS];          /* 0 is none */
+    arena_entry arenas[DEVICE_ARENAS];           /* what stands above is cleared as far as it was used: clear_world */
+    int arena_count, arena;                      /* arena: that of commands which name none */
     share_entry shares[16];
     set_entry sets[16];
     value_entry values[64];
     int block_count, share_count, set_count, value_count;
-    gpuarena_stream streams[MOST_STREAMS];
-    char stream_made[MOST_STREAMS], stream_captured[MOST_STREAMS];
     int stream_count;                            /* past the highest that was made */
     told_action told[MOST_ACTIONS];
     int is_observed;                             /* new arenas are */
     int told_count, acted_from, acted_to;        /* from, to: those of the latest `acted` */
     uint64_t owner, op, expected, released;      /* expected: how often the script said what it expects */
 } world;
+
+static void clear_world(void)
+{
+    memset(world.blocks, 0, (size_t)world.block_count * sizeof *world.blocks);
+    memset(world.streams, 0, (size_t)world.stream_count * sizeof *world.streams);
+    memset(world.arenas, 0, (size_t)((char *)(&world + 1) - (char *)world.arenas));
+}
 
 /* ---- names */
 
@@ -105,9 +113,9 @@ static int stream_number(const char *word)
         blame("no stream: \"%s\"", word);
         return STREAM_NULL;
     }
-    if (!world.stream_made[number]
-        && sim_stream_create(device.machine, 0, 0, &world.streams[number])) blame("no more streams");
-    world.stream_made[number] = 1;
+    stream_entry *stream = &world.streams[number];
+    if (!stream->is_made && sim_stream_create(device.machine, 0, 0, &stream->handle)) blame("no more streams");
+    stream->is_made = 1;
     if (number >= world.stream_count) world.stream_count = (int)number + 1;
     return (int)number;
 }
@@ -119,7 +127,7 @@ static gpuarena_stream stream_handle(int number)
     case STREAM_ANY:    return GPUARENA_ANY_STREAM;
     case STREAM_OWN:    return GPUARENA_OWN_STREAM;
     case STREAM_THREAD: return device.real.per_thread;
-    default:            return world.streams[number];
+    default:            return world.streams[number].handle;
     }
 }
 

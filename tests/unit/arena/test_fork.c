@@ -67,7 +67,7 @@ static int reads_nothing(void)
 static int does(const char *text)
 {
     device.machine = NULL;                       /* the parent's, which is left as it is */
-    memset(&world, 0, sizeof world);
+    clear_world();
     run_line(text, ';');
     return place.trouble[0] != '\0';
 }
