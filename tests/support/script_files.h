@@ -10,7 +10,7 @@
 
 enum { MOST_TURNS = 1000 };
 
-static char lines_now[MOST_LINES][LINE_BYTES];   /* the case\'s, with the values that its variants have now */
+static char lines_now[MOST_LINES][LINE_BYTES];   /* the case's, with the values that its variants have now */
 
 static void set_turn(uint64_t nth)
 {
