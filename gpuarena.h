@@ -2019,8 +2019,8 @@ typedef struct gpuarena__heaps {
 typedef struct gpuarena__family {
     uint64_t number;                             /* of the arena, by age */
     uint64_t reserved, growing, peak;            /* peak: of reserved */
-    uint64_t changes, own_changes;               /* counts changes of these and of limits, here and below;
-                                                    here alone */
+    uint64_t changes, own_changes;               /* counts what may have made room: falls of their sum, and
+                                                    changes of limits, here and below; here alone */
     uint32_t ending;                             /* 1: it is being destroyed, and can be no parent */
 } gpuarena__family;
 
@@ -4206,16 +4206,18 @@ static uint64_t gpuarena__room(const gpuarena *arena, gpuarena_reason *narrow)
     return room;
 }
 
-/* Adds to the figures of an arena and of those above, as account. Under the registry's lock. */
+/* Adds to the figures of an arena and of those above, as account; twice 0 if its limit has changed. Under the
+   registry's lock. */
 static void gpuarena__limit_count(gpuarena *arena, uint64_t reserved, uint64_t growing)
 {
+    uint32_t changes = !(reserved | growing) || reserved + growing > INT64_MAX;
     gpuarena *at;
     for (at = arena; at; at = at->config.parent) {
         at->family.reserved += reserved;
         at->family.growing += growing;
-        at->family.changes++;
+        at->family.changes += changes;
     }
-    arena->family.own_changes++;
+    arena->family.own_changes += changes;
 }
 
 /* Adds to the bytes that the arena has reserved, and to those charged for growth in progress. Negative
@@ -11971,8 +11973,8 @@ typedef struct gpuarena__miss {
     gpuarena_failure *failure;                   /* of the call, if it fails */
     gpuarena__reclaim reclaim;                   /* from other arenas */
     uint64_t freed;                              /* stats.free_count when this round began */
-    uint64_t pressure_changes, pressure_reserved, pressure_limit;    /* at the last call of config.pressure:
-                                                    what may make room, reserved bytes, and the limit */
+    uint64_t pressure_frees, pressure_changes;   /* at the last call of config.pressure: blocks freed, and */
+    uint64_t pressure_reserved, pressure_limit;  /*   changes of other arenas; own reserved bytes, and limit */
     uint32_t retries;                            /* rounds made because of other threads' frees */
     uint32_t again;                              /* 1: run the stages again */
     uint32_t over;                               /* 1: no stage of this round can help any more */
@@ -12365,18 +12367,20 @@ static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req
     gpuarena_pressure_fn *pressure = arena->config.pressure;
     const gpuarena *root = gpuarena__family_root(arena);
     gpuarena__frame frame;
-    uint64_t changes = arena->stats.free_count + arena->other_free_count;
+    uint64_t frees = arena->stats.free_count + arena->other_free_count, changes = 0;
     (void)req;
     if (!pressure || miss->error.result != GPUARENA_OUT_OF_MEMORY
         || miss->error.reason == GPUARENA_REASON_TOO_LARGE) return 0;
     if (arena->has_family && !gpuarena__is_tied()) {         /* with the locks open: other calls may go on */
         gpuarena__unlock_all(arena);
-        changes += gpuarena__family_look(arena, &miss->reclaim, root, 1).frees
-            + gpuarena__family_figures(arena, root).changes;
+        frees += gpuarena__family_look(arena, &miss->reclaim, root, 1).frees;
+        changes = gpuarena__family_figures(arena, root).changes;
         gpuarena__relock_all(arena);
     }
-    if (changes == miss->pressure_changes && arena->limit == miss->pressure_limit
+    if (frees == miss->pressure_frees && changes == miss->pressure_changes
+        && arena->limit == miss->pressure_limit
         && arena->stats.reserved_bytes >= miss->pressure_reserved) return 0;
+    miss->pressure_frees = frees;
     miss->pressure_changes = changes;
     miss->pressure_reserved = arena->stats.reserved_bytes;
     miss->pressure_limit = arena->limit;
@@ -12543,7 +12547,7 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
     gpuarena__miss miss = GPUARENA_INIT;
     uint32_t at = 0, index = 0;
     miss.failure = failure;
-    miss.pressure_changes = UINT64_MAX;
+    miss.pressure_frees = UINT64_MAX;
     while (!index && at < sizeof gpuarena__stages / sizeof *gpuarena__stages) {
         const struct gpuarena__stage *stage = &gpuarena__stages[at++];
         if (!gpuarena__is_stage_for(arena, req, stage->flags, &miss)) continue;
