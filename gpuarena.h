@@ -997,7 +997,8 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
 
 /* Allocates like gpuarena_alloc, with alignment, tag, flags and room.
      GPUARENA_ALLOC_TRY        a miss that stage 1 does not serve, even after plans are given up, fails
-                               without a driver call: reason TRY_ONLY.
+                               without a driver call, except capture.active with config.scrub: reason
+                               TRY_ONLY.
      GPUARENA_ALLOC_DEDICATED  the block gets a segment of its own from memory.obtain, in whole granules and
                                within the limit. The segment goes back when the block is freed, at the cost of
                                a cudaFree; if a capture or the driver forbids that, with a later release.
@@ -9545,7 +9546,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
     if (over && failure.reason == GPUARENA_REASON_OVER_LIMIT) {      /* it must cover reserved memory */
         int free_serves = !gpuarena__needs_new(req)
             && (gpuarena__search(arena, req)     /* a wait can make more free, but not during a capture */
-                || (!gpuarena__ask_capturing(arena, NULL)
+                || (!(req->flags & GPUARENA_ALLOC_TRY) && !gpuarena__ask_capturing(arena, NULL)
                     && gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC)));
         failure.missing_bytes = free_serves ? over : gpuarena__max(failure.missing_bytes, over);
     }
