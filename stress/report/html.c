@@ -169,7 +169,8 @@ static void html_verdict(FILE *out, const output_material *page)
     if (empty) fprintf(out, "; %zu run%s out of memory", empty, empty == 1 ? "s" : "");
     if (bad) fprintf(out, "; %zu fail%s", bad, bad == 1 ? "s" : "");
     if (page->gates && page->gates->verdict_count) {
-        fprintf(out, "; %zu of %zu verdicts fail", broken, page->gates->verdict_count);
+        fputs("; ", out);
+        gate_write_sum(out, page->gates);
     }
     fputs(".</p>\n", out);
     if (list->shard) text_print(out, xml_text, "<p class=\"bad\">Rows of one shard: %s</p>\n", list->shard);

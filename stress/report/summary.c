@@ -41,8 +41,8 @@ static void summary_verdicts(FILE *out, const gate *gates)
 {
     size_t left_out = 0, told = 0;
     char policy[1024];
-    fprintf(out, "%zu of %zu verdicts fail\n\n| verdict | row | fail if | value | limit |\n|---|---|---|---|---|\n",
-            gate_failed(gates), gates->verdict_count);
+    gate_write_sum(out, gates);
+    fputs("\n\n| verdict | row | fail if | value | limit |\n|---|---|---|---|---|\n", out);
     for (size_t index = 0; index < gates->verdict_count; index++) {
         const gate_verdict *shown = &gates->verdicts[index];
         const char *strong = gate_fails(gates, shown) ? "**" : "";

@@ -789,6 +789,14 @@ static void gate_write_row(FILE *out, const gate_verdict *verdict)
             verdict->holes);
 }
 
+void gate_write_sum(FILE *out, const gate *self)
+{
+    size_t failed = gate_failed(self), undecided = gate_undecided(self);
+    fprintf(out, "%zu of %zu verdicts fail%s", failed, self->verdict_count, failed == 1 ? "s" : "");
+    if (self->is_strict) fputs(" (--strict: what is ambiguous or has no value fails)", out);
+    else if (undecided) fprintf(out, ", %zu could not be given (--strict: that fails)", undecided);
+}
+
 void gate_write(FILE *out, const gate *self)
 {
     const rule *last = NULL;
@@ -801,10 +809,7 @@ void gate_write(FILE *out, const gate *self)
         fprintf(out, ": %s, limit %s%s%s\n", shown->value, shown->limit, *shown->note ? "; " : "", shown->note);
     }
     if (!last) return;
-    size_t failed = gate_failed(self), undecided = gate_undecided(self);
-    fprintf(out, "%zu of %zu verdicts fail%s", failed, self->verdict_count, failed == 1 ? "s" : "");
-    if (self->is_strict) fputs(" (--strict: what is ambiguous or has no value fails)", out);
-    else if (undecided) fprintf(out, ", %zu could not be given (--strict: that fails)", undecided);
+    gate_write_sum(out, self);
     fputc('\n', out);
 }
 

@@ -159,6 +159,7 @@ size_t gate_undecided(const gate *self);         /* AMBIGUOUS and NO_VALUE */
 size_t gate_failed(const gate *self);            /* verdicts that fail the run */
 int  gate_fails(const gate *self, const gate_verdict *verdict);
 const char *gate_outcome_name(gate_outcome outcome);
+void gate_write_sum(FILE *out, const gate *self);        /* how many fail, and how many could not be given */
 /* One line a verdict: rule, row, value, limit, outcome. Nothing without rules. */
 void gate_write(FILE *out, const gate *self);
 void gate_tell(FILE *out, const gate *self);     /* a line each, but for those that pass: -q */

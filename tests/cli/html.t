@@ -57,7 +57,7 @@ my @five = ('-p', 'raw,segments,paged,bfc,pytorch');
 my ($text, $run, @all) = report('whole', 'run', @three, @five, '--limit', '5700M', '--fail-if', 'oom_op >= 0');
 skip("no traces in $traces") if !-e $pangu;
 is($run->{code}, 1, 'a rule that fails');
-ok($text =~ /<p class="verdict bad">\d+ of \d+ rows complete; \d+ runs? out of memory; \d+ of \d+ verdicts fail\.</, 'the verdict, in words');
+ok($text =~ /<p class="verdict bad">\d+ of \d+ rows complete; \d+ runs? out of memory; \d+ of \d+ verdicts fails?, \d+ could not be given \(--strict: that fails\)\.</, 'the verdict, in words');
 ok($text =~ m{<pre>\S+ run -w train:\S+ .*--out html=}, 'the command that made it');
 ok($text =~ m{<pre>repro: \S+ run -w \S+ -p \S+ .*--limit 5700M}, 'a line for each row that did not complete');
 ok($text =~ /would pass the limit|fit in no single free block/, 'and why, in a sentence');
