@@ -4,6 +4,7 @@
 # Run: stress/import/torch_snapshot.py --help
 import argparse
 import contextlib
+import errno
 import gc
 import os
 import pickle
@@ -334,6 +335,8 @@ def run(options):
     with open(options.snapshot, "rb") as file:
         device, trace = convert(load(file), options)
     if options.out == "-":
+        if not sys.stdout:
+            raise OSError(errno.EBADF, "stdout is closed")
         trace.write(sys.stdout)
         sys.stdout.flush()
     else:
