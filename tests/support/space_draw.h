@@ -105,10 +105,10 @@ static const char *const draw_kinds[] = { SPACE_ALL_KINDS(X) "any" };
 #define X(kind, text, cuda_name, code, cost, trait) #cuda_name,
 static const char *const draw_calls[] = { SIM_CALLS(X) "any" };
 #undef X
-/* Those of allocations, a bit each; of faults; of streams and captures. */
-static const char *const draw_flags[][9] = {
-    { "try", "dedicated", "room", "tag", "tag2", "scoped", "unused", "elsewhere", "next" },
-    { "unknown", "lasting", "brief", "capturing" }, { "keep", "stay", "fork", "launch", "drop" } };
+/* A bit each: of allocations nine, of faults four, of streams and captures. */
+static const char *const draw_flags[] = {
+    "try", "dedicated", "room", "tag", "tag2", "scoped", "unused", "elsewhere", "next",
+    "unknown", "lasting", "brief", "capturing", "keep", "stay", "fork", "launch", "drop" };
 
 static void draw_bail(const char *word)
 {
@@ -116,19 +116,19 @@ static void draw_bail(const char *word)
     exit(1);
 }
 
-/* The word's place among others; their count: it is none. */
-static size_t draw_place(const char *const *names, size_t count, const char *word)
+/* The word's place among others. */
+static size_t draw_known(const char *const *names, size_t count, const char *word)
 {
     size_t at = 0;
-    while (at < count && (!names[at] || strcmp(names[at], word))) at++;
+    while (at < count && strcmp(names[at], word)) at++;
+    if (at == count) draw_bail(word);
     return at;
 }
 
-static size_t draw_known(const char *const *names, size_t count, const char *word)
+static uint32_t draw_flag(const char *word)
 {
-    size_t at = draw_place(names, count, word);
-    if (at == count) draw_bail(word);
-    return at;
+    size_t at = draw_known(draw_flags, COUNT(draw_flags), word);
+    return (uint32_t)1 << (at < 9 ? at : at < 13 ? at - 9 : at - 13);
 }
 
 static const draw_table *draw_table_of(const char *name)
@@ -137,17 +137,6 @@ static const draw_table *draw_table_of(const char *name)
         if (!strcmp(at->name, name)) return at;
     draw_bail(name);
     return NULL;
-}
-
-static void draw_take_flag(draw_row *row, const char *word)
-{
-    for (size_t of = 0; of < COUNT(draw_flags); of++) {
-        size_t at = draw_place(draw_flags[of], COUNT(draw_flags[of]), word);
-        if (at == COUNT(draw_flags[of])) continue;
-        row->flags |= (uint32_t)1 << at;
-        return;
-    }
-    draw_bail(word);
 }
 
 /* NAME=VALUE, or NAME=VALUE,VALUE.. */
@@ -165,7 +154,7 @@ static void draw_take(draw_row *row, char *name)
     else for (; value; value = next) {
         next = strchr(value, ',');
         if (next) *next++ = '\0';
-        if (!strcmp(name, "flags")) draw_take_flag(row, value);
+        if (!strcmp(name, "flags")) row->flags |= draw_flag(value);
         else if (!strcmp(name, "like")) row->like |= UINT64_C(1) << draw_known(draw_likes, COUNT(draw_likes), value);
         else if (strcmp(name, "calls") || row->call_count == DRAW_CALLS) draw_bail(name);
         else row->calls[row->call_count++] = (int)draw_known(draw_calls, COUNT(draw_calls), value);

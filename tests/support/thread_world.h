@@ -78,8 +78,6 @@ static inline void thread_blame(const char *what)
 /* ---- calls of the device */
 
 static inline thread_device *slot_of(const gpuarena_driver *self) { return (thread_device *)self->user; }
-static inline void *slot_pointer(uint64_t address) { return (void *)(uintptr_t)address; }
-static inline uint64_t slot_address(const void *ptr) { return (uint64_t)(uintptr_t)ptr; }
 static inline gpuarena_stream slot_stream(int number) { return (gpuarena_stream)(intptr_t)(number * 16); }
 
 /* A sub-arena is known by its table; the calls of others are those of a device's first arena. */
@@ -181,7 +179,7 @@ static inline int slot_obtain ENTRY_memory_obtain
 {
     int code = bench_obtain(thread_enter(self, bytes), bytes, ptr);
     (void)kind, (void)stream;
-    if (!code && slot_of(self) == thread_devices) (void)shadow_enter(slot_address(*ptr), bytes);
+    if (!code && slot_of(self) == thread_devices) (void)shadow_enter(bench_number(*ptr), bytes);
     return thread_leave(self, code ? bytes : 0, code);
 }
 
@@ -190,7 +188,7 @@ static inline int slot_give_back ENTRY_memory_give_back
 {
     int code = bench_give_back(thread_enter(self, 0), ptr, bytes);
     (void)stream;
-    if (!code && slot_of(self) == thread_devices) (void)shadow_leave(slot_address(ptr));
+    if (!code && slot_of(self) == thread_devices) (void)shadow_leave(bench_number(ptr));
     if (kind == GPUARENA_MEMORY_DEVICE || kind == GPUARENA_MEMORY_MANAGED) slot_wait_all(slot_of(self));
     return thread_leave(self, bytes, code);
 }
@@ -215,7 +213,7 @@ static inline uint64_t *slot_busy(const gpuarena_driver *self, gpuarena_stream s
 static inline uint64_t *slot_event(const gpuarena_driver *self, const void *event)
 {
     thread_device *device = slot_of(self);
-    uint64_t number = slot_address(event);
+    uint64_t number = bench_number(event);
     thread_yield();
     if (number && number < SLOT_EVENTS && number <= __atomic_load_n(&device->event_count, __ATOMIC_RELAXED))
         return &device->event_done_ns[number];
@@ -227,7 +225,7 @@ static inline int slot_event_create ENTRY_events_create
 {
     thread_yield();
     uint32_t number = __atomic_add_fetch(&slot_of(self)->event_count, 1, __ATOMIC_RELAXED);
-    *event = slot_pointer(number);
+    *event = bench_at(NULL, number);
     return number < SLOT_EVENTS ? GPUARENA_STATUS_DONE : GPUARENA_STATUS_NO_MEMORY;
 }
 
@@ -275,8 +273,8 @@ static inline thread_shadow *thread_shadow_of(const thread_arena *self, const vo
 {
     thread_shadow *shadows = self->device->shadows;
     for (int at = 0; at < 2; at++) {
-        *unit = (slot_address(ptr) - shadows[at].base) / THREAD_UNIT;
-        if (slot_address(ptr) % THREAD_UNIT == 0 && *unit < THREAD_UNITS) return &shadows[at];
+        *unit = (bench_number(ptr) - shadows[at].base) / THREAD_UNIT;
+        if (bench_number(ptr) % THREAD_UNIT == 0 && *unit < THREAD_UNITS) return &shadows[at];
     }
     thread_blame("a block is not on the device");
     *unit = 0;
@@ -451,8 +449,8 @@ static inline void thread_find_bases(thread_device *device)
     void *segment = NULL, *range = NULL;
     WANT(!bench_obtain(real, SIM_GRANULE, &segment) && !bench_give_back(real, segment, SIM_GRANULE));
     WANT(!real->vm.reserve(real, &range, SIM_GRANULE, 0) && !real->vm.release(real, range, SIM_GRANULE));
-    device->shadows[0].base = slot_address(segment);
-    device->shadows[1].base = slot_address(range);
+    device->shadows[0].base = bench_number(segment);
+    device->shadows[1].base = bench_number(range);
 }
 
 /* The first or the second arena, on a device of its own, which is opened. */

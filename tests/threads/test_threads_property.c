@@ -120,7 +120,7 @@ static void do_use(worker *self)
 static void do_misuse(worker *self, thread_arena *at)
 {
     gpuarena_failure failure;
-    WANT(gpuarena_free(at->arena, slot_pointer(MIB(1)), NULL) == GPUARENA_FOREIGN_POINTER);
+    WANT(gpuarena_free(at->arena, bench_at(NULL, MIB(1)), NULL) == GPUARENA_FOREIGN_POINTER);
     gpuarena_last_failure(NULL, &failure);
     WANT(failure.result == GPUARENA_FOREIGN_POINTER);
     self->fail_count++;

@@ -24,7 +24,7 @@ static void shadow_block_of(int slot, const tenancy *block)
     memset(&shadow.blocks[slot], 0, sizeof shadow.blocks[slot]);
     if (!block->ptr) return;
     WANT(gpuarena_lookup(at->arena, block->ptr, &found) == GPUARENA_OK && found.ptr == block->ptr);
-    shadow.blocks[slot].address = slot_address(block->ptr);
+    shadow.blocks[slot].address = bench_number(block->ptr);
     shadow.blocks[slot].bytes = block->bytes;
     shadow.blocks[slot].held = found.bytes;
 }
