@@ -354,13 +354,6 @@ static struct {                                  /* what callbacks do; "": nothi
     int within_always;                           /* else in the next one alone */
 } callbacks;
 
-/* pressure [always] COMMAND | .. [| retry]: kept until the arena calls for memory; with `always` kept then, too */
-static void do_pressure(words *w)
-{
-    if (callbacks.pressure_count == MOST_PRESSURES) blame("too many lines of `pressure`");
-    else snprintf(callbacks.pressures[callbacks.pressure_count++], WORD_BYTES, "%s", w->rest);
-}
-
 /* The arena wants memory: the next `pressure` says what is done, and ends with `retry`, if the allocation is to be
    tried again. */
 static int call_pressure(gpuarena *arena, const gpuarena_failure *failure, void *user)
@@ -665,12 +658,6 @@ static void do_descriptor(words *w)              /* descriptor NAME AT: of the h
     if (w->result ? fd != -1 || bytes : fd < 0 || !bytes || close(fd)) blame("no descriptor, or one too much");
 }
 
-static void do_unexport(words *w)                /* unexport NAME: all its exports end */
-{
-    w->result = gpuarena_export_end(calling(w->arena), w->ptr);
-    if (turn_struck() && w->result == GPUARENA_INVALID_ARGUMENT) w->result = GPUARENA_OK;
-}
-
 /* Hands all pages of a share over. */
 static gpuarena_result import_pages(share_entry *share)
 {
@@ -921,6 +908,8 @@ enum { ASKS_MEMORY = 1, MAY_CHANGE = 2, PREDICTS = 4, NEEDS_LIVE = 8, ASKS_FIGUR
    0 is the script's own thread. `gone STREAM`: the program destroys it. `rival SIZE`: another process takes so much,
    or gives it back, if it is less than 0. `hold ENTRY ..`: the first thread's next call of one of them tells `hung`,
    which is 2 then, and awaits `done`. `reentrant NAME`: all calls of the arena, those with this block too, answer so.
+   `pressure`: kept until the arena calls for memory, and with `always` then, too; with `retry` at its end the
+   allocation is tried again. `unexport NAME`: all its exports end.
    `spoil NAME` changes what a block contains, for tests of scripts. */
 #define COMMANDS(X) \
     X(in, "d", 0, world.arena = w->arena) \
@@ -951,6 +940,11 @@ enum { ASKS_MEMORY = 1, MAY_CHANGE = 2, PREDICTS = 4, NEEDS_LIVE = 8, ASKS_FIGUR
       while (!at_end(&w->in) && !place.trouble[0]) threads.held |= (uint32_t)1 << read_entry(&w->in)) \
     X(reentrant, "p", 0, int number = all_calls_answer(arena_now(), w->ptr, GPUARENA_REENTRANT); \
       if (number) blame("number %d of all calls does not answer so", number)) \
+    X(unexport, "p", NEEDS_LIVE, w->result = gpuarena_export_end(calling(w->arena), w->ptr); \
+      if (turn_struck() && w->result == GPUARENA_INVALID_ARGUMENT) w->result = GPUARENA_OK) \
+    X(pressure, "t", 0, \
+      if (callbacks.pressure_count == MOST_PRESSURES) blame("too many lines of `pressure`"); \
+      else snprintf(callbacks.pressures[callbacks.pressure_count++], WORD_BYTES, "%s", w->rest)) \
     X(let, "n", 0, if (!take_mark(&w->in, "=")) blame("`let x = ..` is expected"); \
       set_value(w->name, read_sum(&w->in))) \
     X(environment, "n", 0, if (setenv("GPUARENA_SCRIPT", w->name, 1)) blame("no environment")) \
@@ -971,10 +965,9 @@ static const command commands[] = {
     { "begin", "c", do_begin, ASKS_MEMORY }, { "end", "c", do_end, 0 }, { "discard", "n", do_discard, 0 },
     { "release", "c", do_release, ASKS_MEMORY }, { "mode", "n", do_mode, EXPECTS },
     { "export", "p", do_export, NEEDS_LIVE }, { "descriptor", "pz", do_descriptor, 0 },
-    { "unexport", "p", do_unexport, NEEDS_LIVE }, { "import", "h", do_import, ASKS_MEMORY },
-    { "unimport", "h", do_unimport, MAY_CHANGE },
+    { "import", "h", do_import, ASKS_MEMORY }, { "unimport", "h", do_unimport, MAY_CHANGE },
     { "fail", "n", do_fail, 0 }, { "lie", "n", do_lie, 0 },
-    { "pressure", "t", do_pressure, 0 }, { "elsewhere", "t", do_elsewhere, 0 }, { "observe", "t", do_observe, 0 },
+    { "elsewhere", "t", do_elsewhere, 0 }, { "observe", "t", do_observe, 0 },
     { "acted", "", do_acted, EXPECTS }, { "report", "", do_report, 0 }, { "within", "", do_within, 0 },
     { "tell", "n", do_tell, 0 }, { "await", "n", do_await, 0 }, { "look", "", do_look, EXPECTS },
     { "expect", "", do_expect, EXPECTS }, { "asked", "", do_asked, EXPECTS }, { "says", "n", do_says, EXPECTS },

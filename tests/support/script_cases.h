@@ -7,10 +7,6 @@
 #include "script_text.h"
 #include "tap.h"
 
-#ifndef TESTS_FOLDER
-#define TESTS_FOLDER "tests"
-#endif
-
 enum { MOST_LINES = 1000, MOST_VARIANTS = 8, NOTE_BYTES = 60 };
 
 typedef struct variant {

@@ -165,7 +165,7 @@ static void draw_read_tables(void)
 {
     draw_table *table = draw_tables - 1;
     draw_row *row = draw_rows - 1;
-    char *text = tap_text("tests/property/programs.txt");    /* kept: rows have words of it */
+    char *text = tap_text(TESTS_FOLDER "/property/programs.txt");    /* kept: rows have words of it */
     for (char *end, *line = text; *line; line = end) {
         end = line + strcspn(line, "\n");
         if (*end) *end++ = '\0';

@@ -55,12 +55,6 @@ static const char *draw_choice(const char *values)
     return chosen;
 }
 
-static void draw_value(const char *values, char *text, size_t size)
-{
-    const char *value = draw_choice(values);
-    snprintf(text, size, "%.*s", (int)strcspn(value, "|"), value);
-}
-
 /* Takes key number `which` out of a text; 0: there is no such. */
 static int draw_drop(char *text, int which)
 {
@@ -99,11 +93,11 @@ static int draw_has(const char *text, const char *name)
 static void draw_text(char text[DRAW_TEXT])
 {
     for (size_t at = 0; at < DRAW_KEYS; at++) {
-        char value[40];
         size_t length = strlen(text);
         if (draw((uint64_t)draw_keys[at].one_in) || draw_has(text, draw_keys[at].name)) continue;
-        draw_value(draw_keys[at].values, value, sizeof value);
-        snprintf(text + length, DRAW_TEXT - length, "%s%s=%s", length ? "," : "", draw_keys[at].name, value);
+        const char *value = draw_choice(draw_keys[at].values);
+        snprintf(text + length, DRAW_TEXT - length, "%s%s=%.*s", length ? "," : "", draw_keys[at].name,
+                 (int)strcspn(value, "|"), value);
     }
 }
 

@@ -73,6 +73,10 @@ static inline uint64_t tap_number(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+#ifndef TESTS_FOLDER
+#define TESTS_FOLDER "tests"
+#endif
+
 /* All of a text file, which the caller frees. Ends the test program if there is none. */
 static inline char *tap_text(const char *path)
 {

@@ -13,9 +13,6 @@
    Other tests ask for results, reasons and numbers. */
 #include "script_run.h"
 
-#ifndef TESTS_FOLDER
-#define TESTS_FOLDER "tests"
-#endif
 #define GOLDEN TESTS_FOLDER "/unit/arena/sentences.golden"
 
 /* ---- texts */
