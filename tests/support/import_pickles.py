@@ -2,11 +2,11 @@
 # libtorch's pickler writes them, and files that are broken or hostile; and converts many in one process.
 # Run: python3 tests/support/import_pickles.py make FOLDER | convert SCRIPT <words, a line each | mutate SCRIPT FOLDER COUNT
 import contextlib
-import importlib.util
 import io
 import os
 import pickle
 import random
+import runpy
 import struct
 import sys
 
@@ -179,19 +179,12 @@ def write(folder):
             file.write(bytes_)
 
 
-def importer(script):
-    spec = importlib.util.spec_from_file_location("torch_snapshot", script)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def call(module, words):
+def call(main, words):
     """-> exit status, stdout, stderr"""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            code = module.main(words)
+            code = main(words)
         except SystemExit as ended:
             code = ended.code
     return code, out.getvalue(), err.getvalue()
@@ -199,9 +192,9 @@ def call(module, words):
 
 def convert(script):
     """What each line of words is answered; the exit status where it is neither success nor one line that refuses."""
-    module = importer(script)
+    main = runpy.run_path(script)["main"]
     for line in sys.stdin:
-        code, out, err = call(module, line.split())
+        code, out, err = call(main, line.split())
         sys.stdout.write(out + err)
         if code and (code != 2 or out or err.count("\n") != 1):
             print("exit status %s" % code)
@@ -209,7 +202,7 @@ def convert(script):
 
 def mutate(script, folder, count):
     """Each of so many mutations of good files is written or refused by one line; nothing else may happen."""
-    module, draw, codes = importer(script), random.Random(1), {0: 0, 2: 0}
+    main, draw, codes = runpy.run_path(script)["main"], random.Random(1), {0: 0, 2: 0}
     path, trace = os.path.join(folder, "mutation.pickle"), os.path.join(folder, "mutation.trace")
     sources = [pickle.dumps(value, protocol=protocol) for value in (streams(), named()) for protocol in (2, 4)]
     for _ in range(count):
@@ -218,7 +211,7 @@ def mutate(script, folder, count):
             bytes_[draw.randrange(len(bytes_))] = draw.randrange(256)
         with open(path, "wb") as file:
             file.write(bytes_[:draw.choice((len(bytes_), len(bytes_), draw.randrange(len(bytes_))))])
-        code, out, err = call(module, [path, "--out", trace, "--steps", "--tags", "--device", "0"])
+        code, out, err = call(main, [path, "--out", trace, "--steps", "--tags", "--device", "0"])
         if code not in codes or err.count("\n") != 1:
             return print("exit %s: %s" % (code, err))
         codes[code] += 1
