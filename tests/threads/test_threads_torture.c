@@ -18,27 +18,20 @@ static void help(void) { __atomic_fetch_add(&help_count, 1, __ATOMIC_SEQ_CST); }
 
 /* ---- a world at rest */
 
-static void shadow_block_of(int slot, const tenancy *block)
+static void shadow_add(const tenancy *block)
 {
     gpuarena_block found;
-    memset(&shadow.blocks[slot], 0, sizeof shadow.blocks[slot]);
-    if (!block->ptr) return;
     WANT(gpuarena_lookup(at->arena, block->ptr, &found) == GPUARENA_OK && found.ptr == block->ptr);
-    shadow.blocks[slot].address = bench_number(block->ptr);
-    shadow.blocks[slot].bytes = block->bytes;
-    shadow.blocks[slot].held = found.bytes;
+    shadow.blocks[shadow.slots++] = (shadow_block){ .address = bench_number(block->ptr), .bytes = block->bytes,
+                                                    .held = found.bytes };
 }
 
 static void shadow_take(void)
 {
-    static const tenancy none;
-    int slot = 0;
-    for (int thread = 0; thread < THREADS; thread++)
-        for (int block = 0; block < LIVE_EACH; block++)
-            shadow_block_of(slot++, block < workers[thread].count ? &workers[thread].blocks[block] : &none);
-    for (int block = 0; block < EXCHANGE; block++)
-        shadow_block_of(slot++, worker_exchange[block] ? worker_exchange[block] : &none);
-    shadow.slots = SHADOW_SLOTS;
+    shadow.slots = 0;
+    for (worker *thread = workers; thread < workers + THREADS; thread++)
+        for (int block = 0; block < thread->count; block++) shadow_add(&thread->blocks[block]);
+    for (int block = 0; block < EXCHANGE; block++) if (worker_exchange[block]) shadow_add(worker_exchange[block]);
     shadow.device_bytes = MIB(DEVICE_MIB);
     shadow.limit = at->limit_bytes;
 }
