@@ -16,7 +16,10 @@ static struct {
     const char *hidden;                          /* a function that is not found: the look-up answers */
     cudaError_t hidden_code;                     /* this, and if it is success, nothing */
 } plays;
-static struct { int wrong_look_ups, calls, device, option, access_count, wrong_access; uint64_t access; } seen;
+static struct {
+    int wrong_look_ups, calls, device, place, option, access_count, wrong_access;
+    uint64_t access;
+} seen;
 
 static CUresult CUDAAPI spy_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
@@ -33,6 +36,7 @@ static CUresult CUDAAPI spy_granularity(size_t *bytes, const CUmemAllocationProp
     CUresult code = cuMemGetAllocationGranularity(bytes, prop, option);
     seen.calls++;
     seen.option = (int)option;
+    seen.place = prop->location.id;
     if (plays.page_bytes) *bytes = plays.page_bytes;
     return code;
 }
@@ -165,7 +169,7 @@ static void test_devices(void)
     gpuarena_driver driver = fill(), untouched = GPUARENA_INIT;
     uint64_t page = 0, before = driver.now_ns(&driver);
     CHECK_INT(seen.wrong_look_ups, ==, 0);
-    CHECK(seen.calls == 3 && seen.device == 1 && seen.option == CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    CHECK(seen.calls == 3 && seen.device == 1 && seen.place == 1 && seen.option == CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     CHECK(driver.device == 1 && driver.page_bytes == MIB(2) && !driver.peers && !driver.null_is_per_thread);
     CHECK(before > 0 && driver.now_ns(&driver) >= before);
     CHECK_INT(driver.vm.create(&driver, &page, MIB(6), 0), ==, 0);
