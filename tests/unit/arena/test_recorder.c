@@ -132,7 +132,8 @@ static void test_recordings(void)
 
 /* ---- lines */
 
-/* What is live comes first; uses, frees on other streams, resizes, failures; blocks for every stream are stream 0's. */
+/* What is live comes first; uses, frees on other streams, resizes, failures; blocks for every stream are stream
+   0's. */
 static void test_each_line(void)
 {
     static const char expected[] =

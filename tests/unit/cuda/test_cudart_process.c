@@ -254,7 +254,8 @@ static const struct { const char *name; int (*run)(void); } cases[] = {
 #define CASE(name) { #name, name }
     CASE(held), CASE(double_free), CASE(many_findings), CASE(leave_at_once), CASE(unloading),
     CASE(fork_after_a_call), CASE(fork_before_any), CASE(fork_with_a_finding), CASE(attached),
-    CASE(fork_among_threads), CASE(end_among_threads), CASE(no_host_memory), CASE(describe), CASE(ask_late), CASE(skip_kernels), CASE(print_first)
+    CASE(fork_among_threads), CASE(end_among_threads), CASE(no_host_memory), CASE(describe), CASE(ask_late),
+    CASE(skip_kernels), CASE(print_first)
 #undef CASE
 };
 
@@ -298,8 +299,8 @@ static const struct { const char *name, *text; int status; const char *said; } e
       "\ncall cudaLaunchKernel 3 |\nskipped 3\n|\nrefused cudaIpcGetEventHandle 1\n" },
 };
 
-/* Runs this program again, with an argument and GPUARENA_SIM, and keeps what it prints, on stderr too. Its exit status,
-   or -1 if it did not end by itself. */
+/* Runs this program again, with an argument and GPUARENA_SIM, and keeps what it prints, on stderr too. Its exit
+   status, or -1 if it did not end by itself. */
 static int run_again(const char *argument, const char *sim_text)
 {
     char command[600];
