@@ -6,40 +6,87 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
 #include "../base/program.h"
 
-/* ---- Live blocks in order of address */
+/* ---- Live blocks in order of address, in sorted runs that are cut in two when they are full */
+
+static void oracle_map_add_run(oracle_map *map, size_t number)
+{
+    ARRAY_RESERVE(map->runs, map->run_capacity, map->run_count + 1);
+    memmove(&map->runs[number + 1], &map->runs[number], (map->run_count++ - number) * sizeof *map->runs);
+    map->runs[number] = program_need(1, sizeof **map->runs);
+}
+
+static void oracle_map_drop_run(oracle_map *map, size_t number)
+{
+    free(map->runs[number]);
+    memmove(&map->runs[number], &map->runs[number + 1], (--map->run_count - number) * sizeof *map->runs);
+}
 
 void oracle_map_init(oracle_map *map, uint32_t block_count)
 {
     memset(map, 0, sizeof *map);
     map->spans = program_need(block_count, sizeof *map->spans);
+    oracle_map_add_run(map, 0);
 }
 
 void oracle_map_clear(oracle_map *map)
 {
+    while (map->run_count) oracle_map_drop_run(map, map->run_count - 1);
+    free(map->runs);
     free(map->spans);
     memset(map, 0, sizeof *map);
+}
+
+/* A full run becomes two. */
+static void oracle_map_halve(oracle_map *map, size_t number)
+{
+    enum { HALF = ORACLE_RUN / 2 };
+    oracle_map_add_run(map, number + 1);
+    oracle_run *lower = map->runs[number], *upper = map->runs[number + 1];
+    memcpy(upper->starts, &lower->starts[HALF], HALF * sizeof *upper->starts);
+    lower->count = upper->count = HALF;
+}
+
+/* The run with the last block that begins there or before, the first run where none does; *rank: how many of its
+   blocks do. */
+static size_t oracle_map_find(const oracle_map *map, uint64_t address, size_t *rank)
+{
+    size_t number;
+    ARRAY_RANK(&number, map->run_count - 1, i, map->runs[i + 1]->starts[0].address <= address);
+    ARRAY_RANK(rank, map->runs[number]->count, i, map->runs[number]->starts[i].address <= address);
+    return number;
 }
 
 /* Live blocks are apart: if any overlaps, then the last that begins before the end does. */
 int oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_t bytes, uint32_t *other)
 {
-    oracle_span *added = &map->spans[block];
-    const oracle_span *last = treap_until(&map->order, address + bytes - 1);
-    if (last && (last->place.key > address || address - last->place.key < last->bytes)) {
-        *other = (uint32_t)(last - map->spans);
-        return 0;
+    size_t rank, number = oracle_map_find(map, address + bytes - 1, &rank);
+    oracle_run *run = map->runs[number];
+    if (run->count == ORACLE_RUN) {
+        oracle_map_halve(map, number);
+        return oracle_map_insert(map, block, address, bytes, other);
     }
-    added->bytes = bytes;
-    treap_add(&map->order, &added->place, added, address, 0, 0);
+    if (rank) {
+        *other = run->starts[rank - 1].block;
+        const oracle_span *last = &map->spans[*other];
+        if (last->address > address || address - last->address < last->bytes) return 0;
+    }
+    memmove(&run->starts[rank + 1], &run->starts[rank], (run->count++ - rank) * sizeof *run->starts);
+    run->starts[rank].address = map->spans[block].address = address;
+    run->starts[rank].block = block;
+    map->spans[block].bytes = bytes;
     map->count++;
     return 1;
 }
 
 void oracle_map_remove(oracle_map *map, uint32_t block)
 {
-    treap_remove(&map->order, &map->spans[block].place);
+    size_t rank, number = oracle_map_find(map, map->spans[block].address, &rank);
+    oracle_run *run = map->runs[number];
+    memmove(&run->starts[rank - 1], &run->starts[rank], (run->count-- - rank) * sizeof *run->starts);
+    if (!run->count && map->run_count > 1) oracle_map_drop_run(map, number);
     map->spans[block].bytes = 0;
     map->count--;
 }
@@ -162,7 +209,7 @@ int oracle_touch(oracle *self, uint64_t op, uint32_t block)
     if (self->settings.verify == VERIFY_OFF || !oracle_minds_content(self, block)) return 0;
     const oracle_span *span = &self->map.spans[block];
     if (!span->bytes) return 0;
-    const void *ptr = (const void *)(uintptr_t)span->place.key;
+    const void *ptr = (const void *)(uintptr_t)span->address;
     uint64_t bytes = span->requested_bytes;
     int same = device_verify(self->settings.device, ptr, bytes, oracle_owner(block), &bad_offset, &self->why);
     if (same < 0) return oracle_stick(self, op, block);
