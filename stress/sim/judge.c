@@ -92,6 +92,12 @@ static void history_drop(const cuts_part *part)
     if (self && --self->references == 0) free(self);
 }
 
+/* At most: in nothing else that tells touches of a history apart. */
+static int history_differ_in_tenancy(const touch *one, const touch *other)
+{
+    return one->line == other->line && one->place == other->place;
+}
+
 static int history_order(const touch *one, const touch *other)
 {
     if (one->line != other->line) return one->line < other->line ? -1 : 1;
@@ -125,11 +131,12 @@ static void history_inherit(history *self, const history *from, const touch_by *
     const int is_handed_over = from->owner != by->owner;
     uint32_t count = 0;
     for (uint32_t i = 0; i < from->count; i++) {
-        touch one = from->touches[i];
-        if (history_is_outlived(&one, by->host)) continue;
-        if (is_handed_over) one.is_own = 0;
-        if (count > 0 && history_order(&self->touches[count - 1], &one) == 0) count--;
-        self->touches[count++] = one;
+        const touch *one = &from->touches[i];
+        if (history_is_outlived(one, by->host)) continue;
+        if (is_handed_over && count > 0 && history_differ_in_tenancy(&self->touches[count - 1], one)) count--;
+        touch *next = &self->touches[count++];
+        if (next != one) *next = *one;
+        if (is_handed_over) next->is_own = 0;
     }
     self->owner = by->owner;
     self->count = count;
