@@ -119,7 +119,7 @@ NEEDED = $(filter $(BUILD)/tests/%,$(TESTS)) $(CUDART) $(CUB) $(if $(filter test
 LONG = $(shell grep -lE '^\# (Takes long|Runs once): ' $(TEST_SCRIPTS))
 
 check:  ## the quick tests, about 70 seconds on two processors
-	$(Q)GPUARENA_CHECK=1 $(MAKE) --no-print-directory test TESTS='$$(filter-out $$(LONG),$$(wildcard tests/cli/*.t tests/scenario/*.t)) $$(TEST_PROGRAMS)'
+	$(Q)$(MAKE) --no-print-directory test TESTS='$$(filter-out $$(LONG),$$(wildcard tests/cli/*.t tests/scenario/*.t)) $$(TEST_PROGRAMS)'
 
 needed: $(NEEDED)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # build/bench: that it runs, and the shape of what it writes. What it measures is never a test.
-# Its mistakes: cases/cli.case. It must not test instructions: cases/instructions.case does.
+# Its mistakes: cases/cli.case. It must not test instructions: instructions.t does.
 use strict;
 use warnings;
 require './tests/support/stress_run.pl';

@@ -6,10 +6,6 @@ with_cuda() { [ "$WITH_CUDA" = 1 ]; }
 # Whether cases run that answer the same in every build: not under sanitizers, without CUDA, or for coverage.
 once() { case $BUILT in */asan | */nocuda | */coverage) false;; esac; }
 
-# Whether long cases run, too: not in `make check`.
-whole() { [ -z "$GPUARENA_CHECK" ]; }
-with_valgrind() { valgrind --version >/dev/null 2>&1; }
-
 # The program refuses these words: its one line on stderr; said where the exit status is not 2.
 refused() { stress "$@"; status=$?; [ $status = 2 ] || echo "exit status $status"; }
 
@@ -60,14 +56,6 @@ shrunk() { stress shrink "$@" --out trace=small >.said 2>.err; code=$?; grep -E 
         eval "$(echo "$again" | sed s/replay:small/replay:.less/)" 2>.err
         [ "$(columns $told <.rows)" != "$ended" ] || echo "it need not: $(sed -n "${at}p" small)"
     done; }
-
-# Policies, workloads: what each policy reserves of 320 GiB at its peak, as libraries count: what is live, and what is free; ort as
-# the device does.
-reserved() { told=$1; shift; for of; do
-    stress run -w "$of" -p "$told" --device sim:320G --verify off --no-timing -q --out series=.series || return
-    awk -F, -v of="$of" 'NR > 1 { now = /,ort,/ ? $(NF - 4) : $(NF - 5) + $(NF - 2); if (now > most[$1]) most[$1] = now }
-        END { for (at = 0; at in most; at++) printf "%.0f ", most[at]; print of }' .series
-done; }
 
 # A workload without its verification, on a device that is large enough: as text, and its peak requested.
 bare() { stress run -w "$1" -p raw --verify off --no-timing -q --device sim:1000G --out trace=.text --out csv=.rows; }

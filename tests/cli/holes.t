@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # `stress holes`: its columns, that pairs are served without the driver, and rules about them. Times are never a test.
-# It must not test how holes lie (test_bench does) nor instructions (cases/instructions.case). What is refused: cases/cli.case and search.case.
+# It must not test how holes lie (test_bench does) nor instructions (instructions.t). What is refused: cases/cli.case and search.case.
 use strict;
 use warnings;
 no warnings 'qw';

@@ -1,0 +1,46 @@
+#!/usr/bin/perl
+# What a command costs when there is four times as much to do: instructions, counted by callgrind.
+# It must not test how many they are, nor time.
+# Run: prove tests/cli/scale.t (STRESS=program); skipped, aloud, where there is no valgrind
+# Runs once: callgrind counts the instructions of this build alone.
+use strict;
+use warnings;
+require './tests/support/stress_run.pl';
+our ($stress);
+
+if (qx{valgrind --version 2>/dev/null} !~ /^valgrind/) {
+    skip('no valgrind: instructions cannot be counted');
+    done();
+}
+
+# Blocks of one size, half of them freed, each between two that are live, and given again to another stream.
+sub trace_of {
+    my ($count) = @_;
+    return spew("$count.trace", join "\n", 'gpuarena-trace 1', (map { "a $_ 4096 0" } 1 .. $count),
+                (map { "f @{[2 * $_]} 0" } 1 .. $count / 2), (map { "a @{[$count + $_]} 4096 1" } 1 .. $count / 2), '');
+}
+
+sub rows_of {
+    my ($count) = @_;
+    return spew("$count.csv", join "\n", 'workload,policy,device,seed,status,driver_calls',
+                (map { "uniform,raw,sim,$_,ok,7" } 1 .. $count), '');
+}
+
+my @commands = (
+    ['a replay on async', 1000, sub { ('run', '-w', 'replay:' . trace_of($_[0]), qw(-q -p async --no-timing)) }],
+    ['compare', 100, sub { ('compare', (rows_of($_[0])) x 2, '-q') }],
+    ['compare by rules', 100, sub { ('compare', (rows_of($_[0])) x 2, '-q', '--fail-if', 'driver_calls > base') }],
+);
+my @counts = in_parallel([0 .. 2 * @commands - 1], sub {
+    my ($name, $count, $words) = @{$commands[$_[0] / 2]};
+    my @words = ($stress, $words->($_[0] % 2 ? 4 * $count : $count));
+    local $stress = 'valgrind';
+    my $run = stress(qw(--tool=callgrind --callgrind-out-file=/dev/null), @words);
+    return $run->{code} ? "exit $run->{code}: $run->{err}" : $run->{err} =~ /Collected : (\d+)/ ? $1 : $run->{err};
+});
+for my $at (0 .. $#commands) {
+    my ($few, $many) = @counts[2 * $at, 2 * $at + 1];
+    ok("$few$many" =~ /^\d+$/ && $many < 5 * $few, "$commands[$at][0]: four times as much costs less than five times")
+        or print "#   $few, then $many\n";
+}
+done();
