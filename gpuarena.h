@@ -11773,8 +11773,8 @@ static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena
 static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__mutex_lock(&gpuarena__registry_lock);
+    if (arena->family.number && bytes != arena->limit) gpuarena__limit_count(arena, 0, 0);
     arena->limit = arena->config.limit_bytes = bytes;
-    if (arena->family.number) gpuarena__limit_count(arena, 0, 0);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     gpuarena__update_fast_path(arena);
 }
