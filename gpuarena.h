@@ -11975,7 +11975,7 @@ typedef struct gpuarena__miss {
     gpuarena__reclaim reclaim;                   /* from other arenas */
     uint64_t freed;                              /* stats.free_count when this round began */
     uint64_t pressure_frees, pressure_changes;   /* at the last call of config.pressure: blocks freed, and */
-    uint64_t pressure_reserved, pressure_limit;  /*   changes of other arenas; own reserved bytes, and limit */
+    uint64_t pressure_reserved, pressure_limit;  /*   changes of other arenas; bytes reserved, and limit */
     uint32_t retries;                            /* rounds made because of other threads' frees */
     uint32_t again;                              /* 1: run the stages again */
     uint32_t over;                               /* 1: no stage of this round can help any more */
