@@ -95,10 +95,11 @@ static int is_open(void)
     return 1;
 }
 
+/* 0: the default stream, by either of its names. */
 static unsigned number_of(cudaStream_t stream)
 {
     unsigned number;
-    if (!stream) return 0;
+    if (!stream || stream == cudaStreamLegacy) return 0;
     for (number = 1; number < trace.stream_count; number++)
         if (trace.streams[number] == stream) return number;
     if (trace.stream_count == STREAMS) return 0;

@@ -27,6 +27,8 @@ static int on_two_streams(void)
         CUDA(cudaMemsetAsync(block, 2, 5 * MIB, second));
         CUDA(cudaFreeAsync(block, second));
     }
+    CUDA(cudaMallocAsync(&block, MIB, cudaStreamLegacy));
+    CUDA(cudaFreeAsync(block, cudaStreamLegacy));
     CUDA(cudaDeviceSynchronize());
     CUDA(cudaStreamDestroy(first));
     CUDA(cudaStreamDestroy(second));
