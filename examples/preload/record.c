@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef struct block { const void *ptr; uint64_t number; unsigned stream; } block;
+typedef struct block { const void *ptr; uint64_t number; unsigned stream; int device; } block;
 typedef struct event { cudaEvent_t handle; unsigned stream; } event;
 enum { STREAMS = 1024 };                         /* as many as replay has; more count as the default stream */
 static struct {
@@ -32,6 +32,7 @@ INTERPOSED(cudaMalloc, (void **, size_t));
 INTERPOSED(cudaFree, (void *));
 INTERPOSED(cudaMallocAsync, (void **, size_t, cudaStream_t));
 INTERPOSED(cudaFreeAsync, (void *, cudaStream_t));
+INTERPOSED(cudaDeviceReset, (void));
 INTERPOSED(cudaEventRecord, (cudaEvent_t, cudaStream_t));
 INTERPOSED(cudaEventRecordWithFlags, (cudaEvent_t, cudaStream_t, unsigned));
 INTERPOSED(cudaStreamWaitEvent, (cudaStream_t, cudaEvent_t, unsigned));
@@ -136,6 +137,8 @@ static void note_alloc(const void *ptr, size_t bytes, cudaStream_t stream)
         made.ptr = ptr;
         made.number = trace.next++;
         made.stream = number_of(stream);
+        made.device = -1;
+        (void)cudaGetDevice(&made.device);
         trace.block_count += !place_of(ptr)->ptr;
         *place_of(ptr) = made;
         fprintf(trace.out, "a %" PRIu64 " %zu %u\n", made.number, bytes, made.stream);
@@ -168,6 +171,20 @@ static void note_free(const void *ptr, cudaStream_t stream, int on_own)
         if (number == found->stream) fprintf(trace.out, "f %" PRIu64 "\n", found->number);
         else fprintf(trace.out, "f %" PRIu64 " %u\n", found->number, number);
         drop(found);
+    }
+    pthread_mutex_unlock(&trace.lock);
+}
+
+/* All memory of a device is gone. What drop moves to where it began is looked at next. */
+static void note_reset(int device)
+{
+    size_t at = 0;
+    pthread_mutex_lock(&trace.lock);
+    while (at < trace.block_room && !trace.failed) {
+        if (trace.blocks[at].ptr && trace.blocks[at].device == device) {
+            fprintf(trace.out, "f %" PRIu64 "\n", trace.blocks[at].number);
+            drop(&trace.blocks[at]);
+        } else at++;
     }
     pthread_mutex_unlock(&trace.lock);
 }
@@ -236,6 +253,13 @@ EXPORTED cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
 {
     note_free(ptr, stream, 0);
     return REAL(cudaFreeAsync)(ptr, stream);
+}
+
+EXPORTED cudaError_t cudaDeviceReset(void)
+{
+    int device;
+    if (!cudaGetDevice(&device)) note_reset(device);
+    return REAL(cudaDeviceReset)();
 }
 
 EXPORTED cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream)

@@ -19,7 +19,7 @@ plan skip_all => "no $_" for grep { !-e } values %library;
 plan skip_all => 'a sanitizer must be loaded first, and so must these libraries'
     if qx(nm -D "$build/libcudart-sim.so" 2>/dev/null) =~ /__[at]san_init/;
 
-for (['program', 'program'], ['own', 'program', '-DCUDA_API_PER_THREAD_DEFAULT_STREAM'], ['family', 'family']) {
+for (['program', 'program'], ['own', 'program', '-DCUDA_API_PER_THREAD_DEFAULT_STREAM'], ['family', 'family'], ['reset', 'reset']) {
     my ($name, $source, @flags) = @$_;
     is(system($cc, '-std=gnu99', @flags, @cuda, "$FindBin::Bin/preload/$source.c", '-o', "$dir/$name", "-L$build/sim", '-lcudart'),
        0, "$name is built") or BAIL_OUT('no program');
@@ -95,6 +95,10 @@ is(() = $report =~ /would have made/g, 1, 'and none is of a child of fork');
 ($status, $out, $err) = run_program(@two, LIBRARY => 'record', GPUARENA_TRACE => "$dir/family.trace");
 my $text = do { local (@ARGV, $/) = "$dir/family.trace"; <> };
 is($text, "gpuarena-trace 1\na 0 1048576 0\na 1 1048576 0\nf 1\na 2 2097152 1\nf 2\nf 0\n", 'and what a child has of the buffer is not written again');
+($status, $out, $err) = run_program(@two, LIBRARY => 'record', GPUARENA_TRACE => "$dir/reset.trace", NAME => 'reset');
+$text = do { local (@ARGV, $/) = "$dir/reset.trace"; <> };
+is($text =~ s/^(f [01]\n){2}(?=a 3)/both\n/mr, "gpuarena-trace 1\na 0 1000 0\na 1 2000 0\na 2 3000 0\nboth\na 3 4000 0\nf 3\nf 2\n",
+   'what a device had ends when it is reset, and the other\'s does not');
 for my $nth (1, 2) {
     ($status, $out, $err) = run_program(@two, LIBRARY => 'record', GPUARENA_TRACE => "$dir/family.trace", ARGUMENT => 'lingers');
     is($err, '', "a child that lives on does not keep the file, run $nth");
