@@ -208,11 +208,10 @@ static const char help_workloads[] =
     "-w NAME:key=value,..: the options of each, their defaults, and what else they may be\n";
 
 /* Recordings that come along, as the folder has them. */
-static void help_workload_list(FILE *out)
+static void help_recordings(FILE *out)
 {
     char folder[PROGRAM_PATH_BYTES];
     struct dirent **found = NULL;
-    for (size_t index = 0; workload_family_at(index); index++) help_workload_page(out, index);
     int count = program_file("recordings", folder, sizeof folder)
               ? 0 : scandir(folder, &found, help_is_recording, alphasort);
     fputs("replay:NAME, without '/', where the current folder has no such file: a recording that comes along\n", out);
@@ -222,6 +221,12 @@ static void help_workload_list(FILE *out)
         free(found[at]);
     }
     free(found);
+}
+
+static void help_workload_list(FILE *out)
+{
+    for (size_t index = 0; workload_family_at(index); index++) help_workload_page(out, index);
+    help_recordings(out);
 }
 
 /* ---- Texts */
@@ -461,8 +466,10 @@ static int help_named(FILE *out, const char *name)
     int count = 0;
     for (size_t index = 0; workload_family_at(index); index++) {
         if (strcmp(workload_family_at(index)->name, name)) continue;
-        fputs("a workload, for -w; NAME:key=value,.. with these keys:\n", out);
+        int is_replay = !strcmp(name, "replay");
+        fprintf(out, "a workload, for -w; %s:\n", is_replay ? "replay:FILE" : "NAME:key=value,.. with these keys");
         help_workload_page(out, index);
+        if (is_replay) help_recordings(out);
         count++;
     }
     count += help_named_policy(out, name);

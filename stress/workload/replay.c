@@ -504,6 +504,15 @@ static FILE *replay_open(const char *path)
     return fopen(found, "rb");
 }
 
+/* After replay_open has failed. */
+static int replay_refuse_file(const char *path, stream_builder *builder)
+{
+    const char *why = strerror(errno);
+    if (errno != ENOENT || strchr(path, '/')) return stream_refuse(builder, "%s, expected a trace to read", why);
+    return stream_refuse(builder, "%s, expected a trace to read; recordings that come along: %s help replay", why,
+                         program_name());
+}
+
 static int replay_text(stream_builder *builder, slice text)
 {
     static const char mark[] = "\xef\xbb\xbf";   /* UTF-8's byte order mark, which editors put there */
@@ -543,7 +552,7 @@ static int replay_read(const char *path, stream_builder *builder)
     snprintf(shown, sizeof shown, "%s%s", is_long ? "..." : "", path + (is_long ? length - room : 0));
     builder->source = shown;
     FILE *file = replay_open(path);
-    int failed = !file ? stream_refuse(builder, "%s, expected a trace to read", strerror(errno))
+    int failed = !file ? replay_refuse_file(path, builder)
                : replay_is_snapshot(path) ? replay_convert(path, &whole, builder)
                : replay_fill(file, &whole, builder);
     if (file) fclose(file);
