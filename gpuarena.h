@@ -136,10 +136,11 @@
      - Free memory in handles that are partly live is *stranded*: it can neither move nor go back, and is
        counted as stranded_bytes. New handles have one page each while more than a page and 1/256 of reserved
        memory is stranded, except for plans.
-     - Requests of config.large_bytes and more take the lowest free block that fits, so large blocks settle at
-       low addresses and idle pages gather at high ones. Where there is one stream and such a request is of
-       whole pages and gets new ones, it begins at a page, unless what is left before it and what is stranded
-       exceed together what is said above.
+     - Requests of a page and more take the smallest free block that fits, so little is left between blocks.
+       Requests of config.large_bytes and more take the lowest one, so large blocks settle at low addresses
+       and idle pages gather at high ones. Where there is one stream and such a request is of whole pages and
+       gets new ones, it begins at a page, unless what is left before it and what is stranded exceed together
+       what is said above.
      - Pages of capture sets do not move, and no page moves while a stream is captured.
      - Memory that must be one allocation of the driver, for cudaIpc or RDMA, is requested with
        GPUARENA_ALLOC_DEDICATED or by config.share=whole.
@@ -190,12 +191,12 @@
    THE WAY OF ONE ALLOCATION. A request is rounded up to config.alignment. Free blocks are kept in bins by
    size, eight bins for each power of two. In the request's own bin up to eight blocks are compared, and the
    tightest that fits is taken, to a precision of 1/512 of the size. If none fits, the next larger occupied
-   bin serves the request. This is constant time however many blocks are free. (Large requests of paged arenas
-   take the lowest free block from a tree in O(log free blocks).) With several streams the memory that waits
-   for the request's own stream is searched before quiet memory; but if the block found there would leave a
-   rest shorter than the request, it is compared with the best quiet block. If no block is found, these stages
-   are tried in order, and counted in the statistics. The table gpuarena__stages in the section slow names the
-   function of each:
+   bin serves the request. This is constant time however many blocks are free. (In paged arenas requests of a
+   page and more take the smallest free block that fits, and those of config.large_bytes and more the lowest,
+   from trees in O(log free blocks).) With several streams the memory that waits for the request's own stream
+   is searched before quiet memory; but if the block found there would leave a rest shorter than the request,
+   it is compared with the best quiet block. If no block is found, these stages are tried in order, and
+   counted in the statistics. The table gpuarena__stages in the section slow names the function of each:
        1. look at every free block that may fit: aligned ones, the rest of the own bin, and runs of adjacent
           blocks that are quiet or the stream's own
        2. if a run would do but for other streams: record events behind the frees of all streams, make quiet
@@ -1712,10 +1713,11 @@ X(spin_claim) X(spin_stay) X(spin_unlock) X(spin_unlock_hit)
        CLEARING    the default stream may still be clearing it, for a free that was refused
        EXPORTED    other processes may use it: it is neither freed nor resized
      (none)      free, and backed throughout. It is found:
-                   as.tree, in a tree of its record's bins, if it has ordered_bytes or more
+                   as.tree, in its record's tree by address, if it has ordered_bytes or more
                    as.slot = class * 64 + slot * 8, the position of its digest in bits, if it is in a slot
                    as.list and as.held, in the arena's list, if its record is MULTI_STREAM
-       OVERFLOW    as.list, in the class's list; or, with SURPLUS too, as.tree, since that list is full
+       OVERFLOW    as.list, in the class's list; or, with SURPLUS too, as.tree, in its record's tree by size,
+                   since that list is full, or the block has small_bytes or more
      HOLE        addresses without memory, in whole pages; as.list, in the list of holes. With:
        KEPT        in no list: a live block's room, or pages that the driver failed to unmap
      CLAIMED     free, but in no bin while the driver is asked to take its memory
@@ -1788,17 +1790,19 @@ typedef struct gpuarena__nodes {
 
 /* Bins: the free blocks of one record. Sizes in units of 256 B form classes like floating point numbers with
    three bits after the leading one: 8 classes to a power of two. A class has 8 slots, and a list of at most
-   LISTED blocks that do not fit in them. Further blocks of all classes are in one tree. Invariants:
+   LISTED blocks that do not fit in them. Further blocks of all classes are in one tree, and so are all blocks
+   of small_bytes and more, of which a request gets the smallest that fits: each page that such a block leaves
+   half used is stranded. Blocks of ordered_bytes and more are in a tree of their own. Invariants:
      nodes[c * 8 + s]   is a free node of class c, exactly if byte s of digests[c] is not 0
      digests[c]         byte s is 1 + the six bits of the size after those of the class; 0: the slot is empty
      overflow[c]        is 0 if no slot of the class is taken, so that a search sees the class; it is not 0 if
-                        the tree has a block of the class
+                        the tree has a block of the class below small_bytes
      listed[c]          is the length of the list overflow[c]
      taken              bit c % 64 of taken[c / 64] is set exactly if digests[c] is not 0 */
 enum { GPUARENA__OCTAVES = 42, GPUARENA__CLASSES = GPUARENA__OCTAVES * 8,  /* sizes below 2^50 */
        GPUARENA__CLASS_WORDS = (GPUARENA__CLASSES + 63) / 64, GPUARENA__LISTED = 128 };
 typedef struct gpuarena__bins {
-    uint32_t root[2];                            /* of trees: [0] of large blocks, [1] of surplus blocks */
+    uint32_t root[2];                            /* of the trees: [0] by address, [1] by size */
     uint64_t taken[GPUARENA__CLASS_WORDS];
     uint64_t digests[GPUARENA__CLASSES];
     uint32_t nodes[GPUARENA__CLASSES * 8];
@@ -2148,8 +2152,9 @@ struct gpuarena {
     gpuarena__heaps heaps;
     gpuarena__events events;
     uint32_t multi_stream;                       /* list of the free blocks that wait for several streams */
-    uint64_t ordered_bytes;                      /* free blocks of this size and more are in trees */
-    uint64_t small_bytes;                        /* free blocks below are in no tree and hold no whole page */
+    uint64_t ordered_bytes;                      /* free blocks of this size are in a tree by address, */
+    uint64_t small_bytes;                        /*   of this size in a tree by size; below they hold no
+                                                    whole page */
     gpuarena__paged paged;
     gpuarena__fast fast;
     gpuarena_memory memory;                      /* the kind that its segments are of */
@@ -2775,7 +2780,7 @@ static gpuarena_tag_stats gpuarena__tag_stats(const gpuarena *arena, uint32_t pl
 }
 
 /* >>tree ===============================================================================================
-   A treap of free blocks, ordered by address; the tree of surplus blocks is ordered by size, then address.
+   A treap of free blocks, ordered by address; or, if they are SURPLUS, by size, then address.
    A block's height follows from its index alone, so equal sequences of calls make equal trees. Operations
    take expected O(log blocks). */
 
@@ -2944,6 +2949,14 @@ GPUARENA__INLINE void gpuarena__list_remove(const gpuarena *arena, uint32_t *hea
     if (after) gpuarena__node_at(arena, after)->as.list.before = before;
 }
 
+/* Inserts a free block into the tree by size. */
+static void gpuarena__surplus_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
+                                     gpuarena__node *node)
+{
+    node->size |= GPUARENA__OVERFLOW | GPUARENA__SURPLUS;
+    gpuarena__tree_insert(arena, &bins->root[1], index);
+}
+
 /* Moves the older half of a class's full list into the surplus tree. The younger half stays, since blocks
    that come and go quickly are then found in the list. */
 GPUARENA__NOINLINE void gpuarena__surplus_move(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
@@ -2954,8 +2967,7 @@ GPUARENA__NOINLINE void gpuarena__surplus_move(const gpuarena *arena, gpuarena__
         last = gpuarena__node_at(arena, last->as.list.after);
     while ((index = last->as.list.after) != 0) {
         gpuarena__list_remove(arena, &bins->overflow[number], gpuarena__node_at(arena, index));
-        gpuarena__node_at(arena, index)->size |= GPUARENA__SURPLUS;
-        gpuarena__tree_insert(arena, &bins->root[1], index);
+        gpuarena__surplus_insert(arena, bins, index, gpuarena__node_at(arena, index));
     }
     bins->listed[number] = GPUARENA__LISTED / 2;
 }
@@ -3102,12 +3114,14 @@ GPUARENA__INLINE uint32_t gpuarena__bin_search(const gpuarena__bins *bins, uint6
     return bins->nodes[number * 8 + gpuarena__lowest_bit(bins->digests[number]) / 8];
 }
 
-/* A free block of at least `bytes` from these bins: constant time, except in the tree. */
+/* A free block of at least `bytes` from these bins: constant time, except in the trees. */
 GPUARENA__INLINE uint32_t gpuarena__bins_search(const gpuarena *arena, const gpuarena__bins *bins,
                                                 uint64_t bytes)
 {
     uint32_t index = 0;
-    if (GPUARENA__LIKELY(bytes < arena->ordered_bytes)) index = gpuarena__bin_search(bins, bytes);
+    if (GPUARENA__LIKELY(bytes < arena->small_bytes)) index = gpuarena__bin_search(bins, bytes);
+    if (!GPUARENA__LIKELY(index || !bins->root[1]))
+        index = gpuarena__tree_first(arena, bins->root[1], gpuarena__max(bytes, arena->small_bytes));
     if (!GPUARENA__LIKELY(index || !bins->root[0]))
         index = gpuarena__tree_first(arena, bins->root[0], bytes);
     return index;
@@ -3148,7 +3162,8 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
 GPUARENA__INLINE void gpuarena__bins_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (GPUARENA__LIKELY(node->size < arena->ordered_bytes)) gpuarena__bin_insert(arena, bins, index, node);
+    if (GPUARENA__LIKELY(node->size < arena->small_bytes)) gpuarena__bin_insert(arena, bins, index, node);
+    else if (node->size < arena->ordered_bytes) gpuarena__surplus_insert(arena, bins, index, node);
     else gpuarena__tree_insert(arena, &bins->root[0], index);
 }
 
@@ -5035,7 +5050,7 @@ static int gpuarena__has_blocks(const gpuarena *arena, uint32_t record)
     uint32_t n;
     if (!arena->streams.many) return arena->stats.pending_bytes != 0;
     for (n = 0; (bins = gpuarena__bins_nth(arena, record, n)) != NULL; n++)
-        if (bins->root[0] || gpuarena__class_next(bins, 0) < GPUARENA__CLASSES) return 1;
+        if (bins->root[0] || bins->root[1] || gpuarena__class_next(bins, 0) < GPUARENA__CLASSES) return 1;
     return 0;
 }
 
@@ -9231,19 +9246,19 @@ static int gpuarena__watch_forks(void) { return 1; }
 /* The largest request that the free blocks in these bins can serve. */
 static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__bins *bins)
 {
-    const gpuarena__node *node = gpuarena__node_at(arena, bins->root[0]);
-    uint64_t largest = node->as.tree.longest;    /* the sentinel's is 0 */
+    uint64_t by_address = gpuarena__node_at(arena, bins->root[0])->as.tree.longest,  /* the sentinel's is 0 */
+             by_size = gpuarena__node_at(arena, bins->root[1])->as.tree.longest & ~GPUARENA__STATE_BITS,
+             largest = gpuarena__max(by_address, by_size);
     uint32_t word = GPUARENA__CLASS_WORDS, number, index, slot;
     while (word && !bins->taken[word - 1]) word--;
-    if (!word-- || largest) return largest;      /* blocks in the tree are longer than all others */
+    if (!word-- || largest >= arena->small_bytes) return largest;    /* all others are smaller */
     number = word * 64 + gpuarena__highest_bit(bins->taken[word]);
     for (slot = 0; slot < 8; slot++)
         if (bins->digests[number] >> (8 * slot) & 255)
             largest = gpuarena__max(largest, gpuarena__node_at(arena, bins->nodes[number * 8 + slot])->size);
     for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->as.list.after)
         largest = gpuarena__max(largest, gpuarena__node_bytes(gpuarena__node_at(arena, index)));
-    node = gpuarena__node_at(arena, bins->root[1]);
-    return gpuarena__max(largest, node->as.tree.longest & ~GPUARENA__STATE_BITS);
+    return largest;
 }
 
 /* The largest free block that there would be once all work is done, or that whole pages could be moved
@@ -10197,7 +10212,9 @@ static int gpuarena__check_tree(gpuarena__audit *audit, const gpuarena__bins *bi
     bits = node->size & GPUARENA__STATE_BITS;
     GPUARENA__NEVER(++audit->binned_count > audit->node_count, "a tree has no end", at);
     GPUARENA__NEVER(number ? bits != (GPUARENA__OVERFLOW | GPUARENA__SURPLUS)
-                             || !bins->overflow[gpuarena__bin_of(gpuarena__node_bytes(node)).number]
+                             || node->size >= arena->ordered_bytes
+                             || (node->size < arena->small_bytes
+                                 && !bins->overflow[gpuarena__bin_of(gpuarena__node_bytes(node)).number])
                            : bits || node->size < arena->ordered_bytes,
                     "a tree holds what it should not", at);
     for (side = 0; side < 2; side++) {

@@ -220,6 +220,15 @@ static void test_surplus(void)
     else VIOLATE(node_at(low)->as.tree.high, high, "a tree is out of order");
 }
 
+/* Blocks of a page and more, which are in the tree by size even if they are few. */
+static void test_by_size(void)
+{
+    script("device 1G; arena backing=paged; a 1..4 2M; f 1..3/2 on any");
+    arena = arena_now();
+    VIOLATE(arena->small_bytes, MIB(8), "a tree holds what it should not");
+    VIOLATE(arena->ordered_bytes, MIB(1), "a tree holds what it should not");
+}
+
 /* A message ends within its bounds. */
 static void test_message(void)
 {
@@ -482,6 +491,8 @@ int main(void)
     test_message();
     script_end();
     test_surplus();
+    script_end();
+    test_by_size();
     script_end();
     open_pages();
     test_holes();
