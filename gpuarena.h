@@ -305,7 +305,8 @@
        its step or in the next one. Blocks that live longer stay where they are. A step that the plan serves
        throughout calls no driver.
      - The addresses are first those that the blocks had. For blocks without a place there, up to 1/64 of the
-       peak is added for each stream.
+       peak is added for each stream. If more is needed, the plan is packed, as below, once four repetitions
+       were alike.
      - After two steps that the plan served throughout, gpuarena_step packs it, if reserved memory exceeds
        the live peak by more than 1 %: idle pages move for that, and new ones are created if these are too
        few. The packed plan, beside what is live then, must fit into the live peak and the share
@@ -2061,7 +2062,8 @@ typedef struct gpuarena__sequence {
     uint32_t count, room;
     uint64_t serial;                             /* of the allocation before the first */
 } gpuarena__sequence;
-enum { GPUARENA__PLANS = 8, GPUARENA__PLAN_REGIONS = 8, GPUARENA__PLAN_MOST = 1 << 20 };
+enum { GPUARENA__PLANS = 8, GPUARENA__PLAN_REGIONS = 8, GPUARENA__PLAN_MOST = 1 << 20,
+       GPUARENA__PLAN_PROVEN = 2 };              /* clean steps after which pages move for a plan */
 typedef enum gpuarena__plan_state {
     GPUARENA__PLAN_RECORDS,                      /* steps of its kind are recorded */
     GPUARENA__PLAN_SERVES,                       /* `seen` has addresses, which are earmarked */
@@ -2072,7 +2074,8 @@ typedef struct gpuarena__plan {
     uint32_t kind;                               /* as gpuarena_step was told; 0: unused */
     uint32_t step;                               /* in which it began last */
     gpuarena__plan_state state;
-    uint32_t clean;                              /* the latest steps were served throughout: so many */
+    uint32_t clean;                              /* so many of the latest steps were served throughout; or,
+                                                    recorded, were alike but could not be planned */
     uint32_t packed;                             /* 1: its blocks lie in regions */
     uint32_t trimmed;                            /* 1: it has been improved as far as it can be */
     uint32_t moving;                             /* the latest times that it went on after a wait, pages moved
@@ -8074,12 +8077,13 @@ static int gpuarena__is_same_step(const gpuarena__sequence *seen, const gpuarena
 }
 
 /* A step has been recorded. A plan is made if it is the same as the one before, and pages moved or memory was
-   released in it. */
+   released in it. Blocks that cannot stay where they lay are packed only after the step has come twice more,
+   for steps that change then would pay for the pages that move. */
 static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
 {
     gpuarena__sequence fresh = plan->fresh;
     gpuarena__region wanted[GPUARENA__PLAN_REGIONS];
-    int alike = gpuarena__is_same_step(&plan->seen, &fresh), planned;
+    int alike = gpuarena__is_same_step(&plan->seen, &fresh), planned, waits;
     if (alike && arena->plans.moved_count == arena->stats.remapped_page_count + arena->stats.release_count) {
         plan->failures += 2;                     /* the steps need no plan: they are watched again later */
         gpuarena__plan_fail(plan);
@@ -8089,17 +8093,19 @@ static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
         planned = gpuarena__plan_keep(arena, plan);
         if (!planned) {
             (void)gpuarena__plans_yield(arena, 0);       /* some memory may be earmarked */
-            planned = !arena->streams.captured
+            planned = plan->clean >= GPUARENA__PLAN_PROVEN && !arena->streams.captured
                 && gpuarena__plan_enter(arena, plan, wanted, gpuarena__plan_pack(arena, plan, wanted));
         }
         if (planned) {
             plan->state = GPUARENA__PLAN_SERVES;
+            plan->clean = 0;
             return;
         }
         (void)gpuarena__plans_yield(arena, 0);   /* some regions may have been obtained, or lost */
     }
-    if (plan->seen.count) gpuarena__plan_fail(plan);
-    if (plan->rest || alike) return;
+    waits = alike && plan->clean++ < GPUARENA__PLAN_PROVEN;
+    if (plan->seen.count && !waits) gpuarena__plan_fail(plan);
+    if (plan->rest || (alike && !waits)) return;
     plan->fresh = plan->seen;
     plan->seen = fresh;
 }
@@ -8179,7 +8185,7 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
         plan->rest--;
         return;
     }
-    if (plan->state == GPUARENA__PLAN_SERVES && !plan->trimmed && plan->clean >= 2
+    if (plan->state == GPUARENA__PLAN_SERVES && !plan->trimmed && plan->clean >= GPUARENA__PLAN_PROVEN
         && !arena->streams.captured)             /* no page moves while a stream is captured */
         gpuarena__plan_improve(arena, plan);
     plans->cursor = plans->missed = 0;
