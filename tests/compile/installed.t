@@ -75,6 +75,7 @@ for my $words (['run'], ['nonsense'], ['--nonsense'], ['-Z'], [qw(run -w train)]
 }
 my $failed = do { local $ENV{PATH} = "$prefix/bin:$ENV{PATH}"; shell('gpuarena-stress run -q -w uniform:n=9 -p raw --faults misaligned:2') };
 ok($failed =~ /^repro: gpuarena-stress run -w uniform:n=9 -p raw /m, 'a line that shows a failure again begins with it') or print "#   $failed";
+ok(installed(qw(run -w uniform:n=9 -p raw --no-timing))->{out} =~ /\(gpuarena-stress help costs\)/, '.. and what stands below a table does');
 is(installed(qw(version))->{out}, stress(qw(version))->{out}, 'version');
 ok(stress('nonsense')->{err} =~ /^stress: unknown command/, 'build/stress is called stress');
 
