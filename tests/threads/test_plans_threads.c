@@ -1,7 +1,7 @@
 /* Steps with plans, and threads: what one thread allocates another frees. What comes in between: beside.script. */
 #include "thread_workers.h"
 
-enum { THREADS = 3, BLOCKS = 60, CALLS = 2 * BLOCKS, ROUNDS = 48, ORDERED = 6 };
+enum { THREADS = 3, BLOCKS = 60, CALLS = 2 * BLOCKS, ROUNDS = 48, ORDERED = 8 };
 
 /* A call of a step that comes again: thread n makes those with numbers n, n + THREADS .. */
 typedef struct planned_call { int block, is_free, round; } planned_call;     /* round: the latest that made it */
