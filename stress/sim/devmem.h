@@ -113,8 +113,13 @@ void devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t patte
 int  devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
 
 /* A walk over what is behind a range, all of which is mapped: each granule's share of it in turn, or less where `to` is
-   lowered. place: the serial of its mapping; 0: it was obtained. */
-typedef struct devmem_part { uint64_t offset, end; granule *unit; uint32_t from, to; uint64_t place; } devmem_part;
+   lowered. */
+typedef struct devmem_part {
+    uint64_t offset, end;
+    granule *unit;
+    uint32_t from, to;
+    uint64_t place;                              /* the serial of its mapping; 0: it was obtained */
+} devmem_part;
 #define DEVMEM_EACH(part, memory, first, bytes) \
     devmem_part part = { .offset = (first), .end = (first) + (bytes) }; devmem_next(memory, &part);
 int devmem_next(const devmem *memory, devmem_part *part);    /* 0: the range is at its end */

@@ -1,5 +1,5 @@
-/* Real threads on one policy: blocks that cross threads, refusals, failures; and the lock before a driver table. Counts of
-   what is timed: tests/cli/cases/passes.case.
+/* Real threads on one policy: blocks that cross threads, refusals, failures; and the lock before a driver table.
+   Counts of what is timed: tests/cli/cases/passes.case.
    It must not depend on how fast any thread is. */
 #include <pthread.h>
 

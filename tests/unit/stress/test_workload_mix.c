@@ -1,6 +1,6 @@
-/* Tests of several threads in one op stream: whose ops they are, numbers of streams and blocks; and how long a stream may
-   be.
-   Turns, the grammar, and numbers of threads: tests/cli/cases/recordings_and_specs.case. Knows families by name alone. */
+/* Tests of several threads in one op stream: whose ops they are, numbers of streams and blocks; and how long a stream
+   may be. Turns, the grammar, and numbers of threads: tests/cli/cases/recordings_and_specs.case.
+   It must not know families but by name. */
 #include "stress/workload/workload.h"
 #include "workload_text.h"
 
