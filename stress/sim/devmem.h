@@ -112,8 +112,8 @@ int  devmem_has_given(const devmem *memory, uint64_t offset);
 void devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern);
 int  devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
 
-/* A walk over what is behind a range, all of which is mapped: each granule's share of it in turn, or less where `to` is
-   lowered. */
+/* A walk over what is behind a range, all of which is mapped: each granule's share of it in turn, or less where `to`
+   is lowered. */
 typedef struct devmem_part {
     uint64_t offset, end;
     granule *unit;

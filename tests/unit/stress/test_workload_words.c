@@ -1,5 +1,6 @@
 /* What op streams are drawn and written with: draws and their distributions, sums that pass 2^64, labels, and lengths
-   of requests as they were measured; and a problem. Words, numbers and ids: tests/cli/cases/recordings_and_specs.case.
+   of requests as they were measured; and a problem. Words, numbers and ids:
+   tests/cli/cases/recordings_and_specs.case.
    Knows nothing of any one family but the lengths of `serve`. */
 #include "stress/base/hash.h"
 #include "stress/base/splitmix64.h"
