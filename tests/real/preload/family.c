@@ -1,6 +1,6 @@
 /* A program that frees and allocates memory of a device that is not the current one, and whose child ends by exit;
-   with the argument `lingers`, after the program. Prints what it saw. Used by preload.t; on the libcudart substitute, with
-   two devices and work that takes long. */
+   with the argument `lingers`, after the program. Prints what it saw. Used by preload.t; on the libcudart
+   substitute, with two devices and work that takes long. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
