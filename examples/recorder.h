@@ -1,5 +1,5 @@
 /* A recorder, for you to copy: an observer that writes what a program asks of its arena as `gpuarena-trace 1`.
-   It must not know what the program is for. Used by 11_record.c; tested by tests/test_recorder.c.
+   It must not know what the program is for. Used by 11_record.c; tested by tests/unit/arena/test_recorder.c.
    Include gpuarena.h before. Requests of 0 bytes are no blocks, and nobody is told of them. */
 #ifndef EXAMPLES_RECORDER_H
 #define EXAMPLES_RECORDER_H
