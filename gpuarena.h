@@ -305,8 +305,8 @@
        its step or in the next one. Blocks that live longer stay where they are. A step that the plan serves
        throughout calls no driver.
      - The addresses are first those that the blocks had. For blocks without a place there, up to 1/64 of the
-       peak is added for each stream. If more is needed, the plan is packed, as below, once four repetitions
-       were alike.
+       peak is added for each stream. If more is needed, two repetitions more must be alike and move pages.
+       Then the plan is packed, as below, or, if it does not fit, the kind is recorded anew.
      - After two steps that the plan served throughout, gpuarena_step packs it, if reserved memory exceeds
        the live peak by more than 1 %: idle pages move for that, and new ones are created if these are too
        few. The packed plan, beside what is live then, must fit into the live peak and the share
@@ -320,8 +320,8 @@
        anew, each time after a longer pause. Several kinds have plans over the same memory.
      - Plans give up all their memory when a miss needs it (see THE WAY OF ONE ALLOCATION), or a block that
        grows in place. The plan of the step under way ends with the step; the others are packed again when a
-       step of their kind begins, and end if pages had to move for that twice in a row. All plans end before
-       memory goes back (gpuarena_trim, a lower limit, another arena of the tree), and when a stream is
+       step of their kind begins, and end if pages had to move for that four times in a row. All plans end
+       before memory goes back (gpuarena_trim, a lower limit, another arena of the tree), and when a stream is
        forgotten.
      - Only requests without alignment, room and flags on ordinary streams are planned. No plan is made with
        scrub or debug, and none is packed while a stream is captured.
@@ -407,13 +407,14 @@
    down, frees and gpuarena_destroy succeed, because the memory is gone with the context.
 
    COST. Allocations and frees without a driver call take constant time, amortised over the doubling of host
-   tables; on a stream that is new, or whose record serves another stream by now, O(streams). Host memory: 64
-   bytes for each block, live or free, and each of its uses; 16 to 32 bytes for each live block; 5 bytes for
-   each 2 MiB reserved, or 17 for each 2 MiB of paged addresses; with several streams, about 15 KiB for each,
-   reused when nothing waits for an old one; once there are heaps, 15 KiB more for each stream, and
-   about 17 KiB for each of at most 16 heaps; up to 96 bytes for each stream that was named and is not
-   forgotten; up to 128 bytes for each allocation of a step, of each kind that gpuarena_step was told of, and
-   up to 1 KiB more while a plan is made of it; and about 50 KiB for each arena. */
+   tables; in paged arenas, of a page and more, O(log free blocks); on a stream that is new, or whose record
+   serves another stream by now, O(streams). Host memory: 64 bytes for each block, live or free, and each of
+   its uses; 16 to 32 bytes for each live block; 5 bytes for each 2 MiB reserved, or 17 for each 2 MiB of
+   paged addresses; with several streams, about 15 KiB for each, reused when nothing waits for an old one;
+   once there are heaps, 15 KiB more for each stream, and about 17 KiB for each of at most 16 heaps; up to 96
+   bytes for each stream that was named and is not forgotten; up to 128 bytes for each allocation of a step,
+   of each kind that gpuarena_step was told of, and up to 1 KiB more while a plan is made of it; and about 50
+   KiB for each arena. */
 
 #ifndef GPUARENA_H
 #define GPUARENA_H
@@ -990,9 +991,10 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
    *ptr becomes device memory aligned to config.alignment. bytes 0 is OK and gives NULL.
      Results    OUT_OF_MEMORY (see failure.reason).
      Failure    may have released idle segments, and made the stream wait for others.
-     Cost       constant on a hit. A miss goes through the stages of the manual: O(free blocks + segments),
-                for paged arenas O(free blocks + holes + idle pages) and a driver call or two for each page;
-                with several streams or at the limit also O(blocks) for each stream that is waited for.
+     Cost       constant on a hit; of a page and more in paged arenas, O(log free blocks). A miss goes through
+                the stages of the manual: O(free blocks + segments), for paged arenas O(free blocks + holes +
+                idle pages) and a driver call or two for each page; with several streams or at the limit also
+                O(blocks) for each stream that is waited for.
      Driver     on a miss, entries of all groups. */
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
                                             gpuarena_stream stream);
@@ -1041,7 +1043,7 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
      Driver     events.record on a per-thread stream. While reserved memory is above a lowered limit, or by
                 config.release, the calls that release idle memory. If one fails, the block is free
                 nevertheless, driver_error_count rises, and a later call releases the segment.
-     Cost       constant. With a release O(segments), paged O(streams + free blocks). A refused free:
+     Cost       as of a hit. With a release O(segments), paged O(streams + free blocks). A refused free:
                 O(arenas x log segments + blocks in 2 MiB + 2 MiB pages in the block). */
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream);
 
@@ -1076,7 +1078,8 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
                 failure.block is the block), INVALID_ARGUMENT (bytes 0); of the pointer as gpuarena_free,
                 INVALID_ARGUMENT for NULL;
                 REENTRANT from config.pressure, to grow.
-     Cost       O(blocks that it takes); where pages move, as gpuarena_alloc. Driver: as gpuarena_alloc. */
+     Cost       O(blocks that it takes); where pages move, as gpuarena_alloc; shrinking, as gpuarena_free.
+     Driver     growing, as gpuarena_alloc; shrinking, as gpuarena_free. */
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
                                              gpuarena_stream stream);
 
@@ -1718,7 +1721,7 @@ X(spin_claim) X(spin_stay) X(spin_unlock) X(spin_unlock_hit)
                    as.slot = class * 64 + slot * 8, the position of its digest in bits, if it is in a slot
                    as.list and as.held, in the arena's list, if its record is MULTI_STREAM
        OVERFLOW    as.list, in the class's list; or, with SURPLUS too, as.tree, in its record's tree by size,
-                   since that list is full, or the block has small_bytes or more
+                   since that list is full, or the block has small_bytes or more, but less than ordered_bytes
      HOLE        addresses without memory, in whole pages; as.list, in the list of holes. With:
        KEPT        in no list: a live block's room, or pages that the driver failed to unmap
      CLAIMED     free, but in no bin while the driver is asked to take its memory
@@ -1791,9 +1794,9 @@ typedef struct gpuarena__nodes {
 
 /* Bins: the free blocks of one record. Sizes in units of 256 B form classes like floating point numbers with
    three bits after the leading one: 8 classes to a power of two. A class has 8 slots, and a list of at most
-   LISTED blocks that do not fit in them. Further blocks of all classes are in one tree, and so are all blocks
-   of small_bytes and more, of which a request gets the smallest that fits: each page that such a block leaves
-   half used is stranded. Blocks of ordered_bytes and more are in a tree of their own. Invariants:
+   LISTED blocks that do not fit in them. Further blocks of all classes are in the tree by size; so are all
+   blocks from small_bytes up to ordered_bytes, of which a request gets the smallest that fits: what it leaves
+   of a page is stranded. Blocks of ordered_bytes and more are in the tree by address. Invariants:
      nodes[c * 8 + s]   is a free node of class c, exactly if byte s of digests[c] is not 0
      digests[c]         byte s is 1 + the six bits of the size after those of the class; 0: the slot is empty
      overflow[c]        is 0 if no slot of the class is taken, so that a search sees the class; it is not 0 if
@@ -2063,7 +2066,7 @@ typedef struct gpuarena__sequence {
     uint64_t serial;                             /* of the allocation before the first */
 } gpuarena__sequence;
 enum { GPUARENA__PLANS = 8, GPUARENA__PLAN_REGIONS = 8, GPUARENA__PLAN_MOST = 1 << 20,
-       GPUARENA__PLAN_PROVEN = 2 };              /* clean steps after which pages move for a plan */
+       GPUARENA__PLAN_PROVEN = 2 };              /* so many more steps are alike before pages move for one */
 typedef enum gpuarena__plan_state {
     GPUARENA__PLAN_RECORDS,                      /* steps of its kind are recorded */
     GPUARENA__PLAN_SERVES,                       /* `seen` has addresses, which are earmarked */
@@ -2155,9 +2158,9 @@ struct gpuarena {
     gpuarena__heaps heaps;
     gpuarena__events events;
     uint32_t multi_stream;                       /* list of the free blocks that wait for several streams */
-    uint64_t ordered_bytes;                      /* free blocks of this size are in a tree by address, */
-    uint64_t small_bytes;                        /*   of this size in a tree by size; below they hold no
-                                                    whole page */
+    uint64_t ordered_bytes;                      /* from this size on free blocks are in a tree by address, */
+    uint64_t small_bytes;                        /*   and from this size on in a tree by size; smaller ones
+                                                    hold no whole page */
     gpuarena__paged paged;
     gpuarena__fast fast;
     gpuarena_memory memory;                      /* the kind that its segments are of */
@@ -2960,7 +2963,7 @@ static void gpuarena__surplus_insert(const gpuarena *arena, gpuarena__bins *bins
     gpuarena__tree_insert(arena, &bins->root[1], index);
 }
 
-/* Moves the older half of a class's full list into the surplus tree. The younger half stays, since blocks
+/* Moves the older half of a class's full list into the tree by size. The younger half stays, since blocks
    that come and go quickly are then found in the list. */
 GPUARENA__NOINLINE void gpuarena__surplus_move(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
 {
@@ -2993,7 +2996,7 @@ GPUARENA__NOINLINE void gpuarena__overflow_insert(const gpuarena *arena, gpuaren
         gpuarena__surplus_move(arena, bins, number);
 }
 
-/* Moves the smallest block of a class from the surplus tree, if it has one, into the class's empty list. */
+/* Moves the smallest block of a class from the tree by size, if it has one, into the class's empty list. */
 GPUARENA__NOINLINE void gpuarena__surplus_list(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
 {
     uint64_t least = (uint64_t)(8 + number % 8) << (number / 8 + 5);         /* of the class */
@@ -3106,7 +3109,7 @@ GPUARENA__INLINE uint32_t gpuarena__slot_look(uint64_t digests, uint32_t digest)
 
 /* A free block of at least `bytes`, in constant time: the tightest in the slots of the request's own class,
    or one of the next occupied class. 0: none found, though a fitting block may lie in the own class's list,
-   in the surplus tree, or in a slot of the own class whose digest is one lower. */
+   in the tree by size, or in a slot of the own class whose digest is one lower. */
 GPUARENA__INLINE uint32_t gpuarena__bin_search(const gpuarena__bins *bins, uint64_t bytes)
 {
     gpuarena__bin bin = gpuarena__bin_of_request(bytes);
@@ -4225,11 +4228,10 @@ static uint64_t gpuarena__room(const gpuarena *arena, gpuarena_reason *narrow)
     return room;
 }
 
-/* Adds to the figures of an arena and of those above, as account; twice 0 if its limit has changed. Under the
-   registry's lock. */
-static void gpuarena__limit_count(gpuarena *arena, uint64_t reserved, uint64_t growing)
+/* Adds to the figures of an arena and of those above, as account. changes 1: that may have made room. Under
+   the registry's lock. */
+static void gpuarena__limit_count(gpuarena *arena, uint64_t reserved, uint64_t growing, uint32_t changes)
 {
-    uint32_t changes = !(reserved | growing) || reserved + growing > INT64_MAX;
     gpuarena *at;
     for (at = arena; at; at = at->config.parent) {
         at->family.reserved += reserved;
@@ -4249,7 +4251,7 @@ static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growi
                     && "no more is given up than was reserved or charged");
     gpuarena__update_fast_path(arena);
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    gpuarena__limit_count(arena, reserved, growing);
+    gpuarena__limit_count(arena, reserved, growing, reserved + growing > INT64_MAX);     /* their sum falls */
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
@@ -4262,7 +4264,7 @@ static int gpuarena__charge(gpuarena *arena, uint64_t bytes, gpuarena__error *er
     uint64_t room;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     narrow = gpuarena__limit_narrowest(arena, &room);
-    if (room >= bytes) gpuarena__limit_count(arena, 0, bytes);
+    if (room >= bytes) gpuarena__limit_count(arena, 0, bytes, 0);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     if (room < bytes)
         return gpuarena__set_reason(error, narrow == arena ? GPUARENA_REASON_OVER_LIMIT
@@ -4304,7 +4306,7 @@ static uint64_t gpuarena__children(const gpuarena *arena)
 typedef struct gpuarena__figures {
     uint64_t held;                               /* reserved, and charged for growth in progress */
     uint64_t limit;
-    uint64_t changes;                            /* of these, by others than the arena that asks */
+    uint64_t changes;                            /* that may have made room, by others than who asks */
 } gpuarena__figures;
 
 static gpuarena__figures gpuarena__family_figures(const gpuarena *arena, const gpuarena *top)
@@ -5657,7 +5659,7 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
    Searches for free memory: in the bins, and as runs. A run is a sequence of adjacent free blocks, of
    several streams perhaps, that would serve a request as one block. */
 
-/* The better of two free blocks for a request: the lower one among those in trees, else the tighter one. */
+/* The better of two free blocks for a request: the lower one of two in trees by address, else the tighter. */
 static uint32_t gpuarena__better(const gpuarena *arena, uint32_t left, uint32_t right)
 {
     const gpuarena__node *one = gpuarena__node_at(arena, left), *other = gpuarena__node_at(arena, right);
@@ -5667,8 +5669,8 @@ static uint32_t gpuarena__better(const gpuarena *arena, uint32_t left, uint32_t 
     return one->address < other->address ? left : right;
 }
 
-/* The best free block of a record, of at least `bytes`: in constant time; or, if `req` is not NULL, among all
-   that serve it. */
+/* The best free block of a record, of at least `bytes`: in the time of bins_search; or, if `req` is not NULL,
+   among all that serve it. */
 static uint32_t gpuarena__record_search(const gpuarena *arena, uint32_t record, uint64_t bytes,
                                         const gpuarena__request *req)
 {
@@ -5723,7 +5725,7 @@ GPUARENA__NOINLINE uint32_t gpuarena__hit_of_many(const gpuarena *arena, uint32_
     return gpuarena__better(arena, index, gpuarena__bins_search(arena, &arena->bins, bytes));
 }
 
-/* A hit, in constant time: a free block of the records `record` or `home`, or a quiet one. */
+/* A hit: a free block of the records `record` or `home`, or a quiet one. */
 GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, uint32_t record, uint32_t home, uint64_t bytes)
 {
     if (!GPUARENA__LIKELY(!arena->streams.many)) return gpuarena__hit_of_many(arena, record, home, bytes);
@@ -8146,14 +8148,14 @@ static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
 }
 
 /* Earmarks memory for a plan that waits: packs it, since pages may have moved meanwhile, or its blocks lie
-   where they lay. The plan ends if neither can be had, or if pages moved for that twice in a row: then what
+   where they lay. The plan ends if neither can be had, or if pages moved for that often in a row: then what
    other steps need has no room beside it. */
 static void gpuarena__plan_resume(gpuarena *arena, gpuarena__plan *plan)
 {
     uint64_t moved = arena->stats.remapped_page_count;
     int done = 0;
     if (arena->streams.captured) done = gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);
-    else if (plan->moving < 2) done = gpuarena__plan_pack_again(arena, plan);
+    else if (plan->moving < GPUARENA__PLAN_PROVEN + 2) done = gpuarena__plan_pack_again(arena, plan);
     plan->moving = moved != arena->stats.remapped_page_count ? plan->moving + 1 : 0;
     if (done) plan->state = GPUARENA__PLAN_SERVES;
     else gpuarena__plan_fail(plan);
@@ -10183,7 +10185,8 @@ static int gpuarena__check_class(gpuarena__audit *audit, const gpuarena__bins *b
         if (!digest) continue;
         GPUARENA__LINK(index, number * 8 + slot);
         node = gpuarena__node_at(arena, index);
-        GPUARENA__NEVER(gpuarena__node_live(node), "a bin holds a live block", index);
+        GPUARENA__NEVER(gpuarena__node_live(node) || gpuarena__node_bytes(node) >= arena->small_bytes,
+                        "a slot holds what it should not", index);
         GPUARENA__NEVER(gpuarena__bin_of(gpuarena__node_bytes(node)).digest != digest, "a digest is wrong",
                         index);
         audit->binned_count++;
@@ -10192,6 +10195,7 @@ static int gpuarena__check_class(gpuarena__audit *audit, const gpuarena__bins *b
         GPUARENA__LINK(next, number);
         node = gpuarena__node_at(arena, next);
         GPUARENA__NEVER(gpuarena__node_live(node) || !(node->size & GPUARENA__OVERFLOW)
+                        || gpuarena__node_bytes(node) >= arena->small_bytes
                         || gpuarena__bin_of(gpuarena__node_bytes(node)).number != number
                         || node->as.list.before != before || node->as.list.number != number,
                         "a bin's list is broken", next);
@@ -11796,7 +11800,7 @@ static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena
 static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (arena->family.number && bytes != arena->limit) gpuarena__limit_count(arena, 0, 0);
+    if (arena->family.number && bytes != arena->limit) gpuarena__limit_count(arena, 0, 0, 1);
     arena->limit = arena->config.limit_bytes = bytes;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     gpuarena__update_fast_path(arena);
@@ -13418,7 +13422,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     uint32_t *slot, index, freed_on = GPUARENA__MULTI_STREAM;
     gpuarena__node *node;
     gpuarena__request req;
-    int grows;
+    int grows, shrinks;
     if (bytes && gpuarena__lookup_find(arena, gpuarena__address(ptr))) gpuarena__prepare_free(arena, stream);
     slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));      /* others may have freed it */
     if (!slot) return gpuarena__fail_pointer(arena, ptr, stream);
@@ -13429,6 +13433,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     if (!gpuarena__resize_request(arena, node, bytes, stream, &req, &error))
         return gpuarena__fail_resize(arena, index, &error, bytes, stream);
     grows = req.bytes > gpuarena__node_bytes(node);
+    shrinks = req.bytes < gpuarena__node_bytes(node);
     if (grows) {
         if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
             return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
@@ -13449,7 +13454,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     gpuarena__tell_of(arena, GPUARENA_ACTION_RESIZE, index, stream);
     if (freed_on != GPUARENA__MULTI_STREAM)
         gpuarena__record_own(arena, freed_on);   /* this and what follows call the driver */
-    if (!grows) gpuarena__after_free(arena, stream);
+    if (shrinks) gpuarena__after_free(arena, stream);
     return GPUARENA_OK;
 }
 
@@ -13614,16 +13619,20 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
 /* Releases down to `keep_bytes`, then lets sub-arenas do so. Returns the caller's result. */
 static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released)
 {
-    gpuarena__error error = gpuarena__no_error();
-    gpuarena__reclaim all = GPUARENA_INIT;
+    gpuarena__error error = gpuarena__no_error(), refusal = gpuarena__no_error();
+    gpuarena__reclaim none = GPUARENA_INIT;
     uint64_t before = arena->stats.reserved_bytes, children = gpuarena__children(arena);
     int done = gpuarena__release_to(arena, gpuarena__above(keep_bytes, children), 0, NULL, &error);
     *released = before - arena->stats.reserved_bytes;
     if (children && gpuarena__family_figures(arena, arena).held > keep_bytes && !gpuarena__is_tied()) {
-        int captured = gpuarena__ask_capturing(arena, &error);       /* sub-arenas may not know of it */
+        int captured = gpuarena__ask_capturing(arena, &refusal);     /* sub-arenas may not know of it */
+        none.predicts = 1;
         gpuarena__unlock_all(arena);
         if (!captured) *released += gpuarena__reclaim_under(arena, 0, arena, keep_bytes);
-        else if (gpuarena__family_look(arena, &all, arena, 1).idle) done = 0;
+        else if (gpuarena__family_look(arena, &none, arena, 0).idle && done) {
+            done = 0;
+            error = refusal;
+        }
         gpuarena__relock_all(arena);
     }
     return done ? GPUARENA_OK : gpuarena__fail(arena, &error, 0, NULL);

@@ -164,7 +164,7 @@ static void test_bins(void)
     VIOLATE(bins->nodes[0], NOWHERE, "a link leads to no block");
     PUT(bins->digests[0], 1);
     PUT(bins->taken[0], bins->taken[0] | 1);
-    VIOLATE(bins->nodes[0], live_index, "a bin holds a live block");
+    VIOLATE(bins->nodes[0], live_index, "a slot holds what it should not");
 }
 
 static void test_sums(void)
@@ -214,6 +214,7 @@ static void test_surplus(void)
     uint32_t low = root->as.tree.low, high = root->as.tree.high;
     CHECK(low && high);
     VIOLATE(bins->root[1], index_of("2"), "a tree holds what it should not");
+    VIOLATE(arena->small_bytes, KIB(64), "a slot holds what it should not");
     VIOLATE(bins->overflow[gpuarena__bin_of(65536).number], 0, "a tree holds what it should not");
     if (gpuarena__tree_height(low) > gpuarena__tree_height(high))
         VIOLATE(node_at(high)->as.tree.low, low, "a tree is out of order");
