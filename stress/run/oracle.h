@@ -33,8 +33,8 @@ typedef struct oracle_map {
 
 void oracle_map_init(oracle_map *map, uint32_t block_count);
 void oracle_map_clear(oracle_map *map);
-/* Both O(log blocks), and once in ORACLE_RUN / 2 calls at most O(blocks / ORACLE_RUN). 1: done; 0: it would overlap
-   *other. bytes > 0, block not in the map. */
+/* Both O(log blocks), and once in ORACLE_RUN / 2 calls at most O(most / ORACLE_RUN), most: the most blocks that there
+   were. 1: done; 0: it would overlap *other. bytes > 0, block not in the map. */
 int  oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_t bytes, uint32_t *other);
 void oracle_map_remove(oracle_map *map, uint32_t block);                     /* in the map */
 

@@ -166,6 +166,7 @@ static int pass_streams_find(pass_streams *self, const op_stream *stream, proble
         const op *next = &stream->ops[index];
         const uint64_t thread = UINT64_C(1) << op_stream_thread(stream, index);
         if (next->kind == OP_WAIT && !pass_streams_take(self, next->value, why)) return -1;
+        /* an entry that was taken may have moved the others */
         if (on->number != next->stream) on = pass_streams_take(self, next->stream, why);
         if (!on) return -1;
         if (next->kind == OP_KERNEL) with_kernels |= thread;

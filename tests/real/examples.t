@@ -29,6 +29,7 @@ my $name;
 for (grep { !/^ *#/ } <$file>) {
     if (/^    (undisturbed )?(.*)/) { push @{ ($1 ? \%undisturbed : \%promised)->{$name} }, qr/$2/m }
     elsif (/^(\w+)(.*)/) { ($name, $about{$1}) = ($1, { map { /^(\w+)=?(.*)/ ? ($1 => $2 || 1) : () } split ' ', $2 }) }
+    elsif (/\S/) { die "examples.promised: $_" }
 }
 
 # Runs an example with these VARIABLE=VALUE words: (status, stdout, stderr). One that runs for a minute is ended.

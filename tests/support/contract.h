@@ -267,9 +267,17 @@ static void read_verbs(void)
 {
     char *text = tap_text(TESTS_FOLDER "/contract/verbs");
     verb_row *row = verb_rows;
-    for (char *line = strtok(text, "\n"); line && row < verb_rows + COUNT(verb_rows) - 1; line = strtok(NULL, "\n"))
-        row += sscanf(line, "%11[a-z] %c %c %d | %95[^|]| %127[^\n]", row->verb, &row->kind, &row->made, &row->size,
-                      row->own, row->cuda) == 6;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        int end = 0;
+        if (line[0] == '#') continue;
+        if (row == verb_rows + COUNT(verb_rows) - 1
+            || sscanf(line, "%11[a-z] %c %c %d | %95[^|]| %127[^\n]%n", row->verb, &row->kind, &row->made, &row->size,
+                      row->own, row->cuda, &end) != 6 || line[end]) {
+            printf("Bail out! tests/contract/verbs: %s?\n", line);
+            exit(1);
+        }
+        row++;
+    }
     free(text);
 }
 
@@ -625,6 +633,25 @@ static void close_world(void)
 
 static const face *asked_face;                   /* by the file that is run */
 
+/* Tells whether a word in a title's braces is an option. */
+static int is_option(const char *word, size_t length)
+{
+    static const char *const names[] = { "devices=", "memory=", "context=", "mappings=", "vm=", "faults=", "cuda=" };
+    for (size_t at = 0; at < COUNT(names); at++)
+        if (!strncmp(word, names[at], strlen(names[at]))) return 1;
+    return (length == 8 && !strncmp(word, "only-sim", 8)) || (length == 11 && !strncmp(word, "not-runtime", 11));
+}
+
+/* Blames what no case of the contract has. */
+static void check_head(const script_case *self)
+{
+    const char *word = strchr(self->title, '{');
+    if (self->turn[0] || self->orders || !self->line_count) blame("a case has steps here, no turns or orders");
+    for (word = word ? word + 1 : ""; *word && *word != '}'; word += strcspn(word, " }"))
+        if (*word == ' ') word++;
+        else if (!is_option(word, strcspn(word, " }"))) blame("no option: %.40s", word);
+}
+
 /* Options stand in braces behind the title. */
 static int run_values(const script_case *self, char note[NOTE_BYTES])
 {
@@ -633,6 +660,7 @@ static int run_values(const script_case *self, char note[NOTE_BYTES])
         || (strstr(options, "not-runtime") && !strcmp(asked_face->name, "runtime"))
         || (strstr(options, "cuda=") && (uint64_t)asked_face->cuda < option(options, "cuda=", 0))) return 0;
     snprintf(note, NOTE_BYTES, ": %s", asked_face->name);
+    check_head(self);
     open_world(asked_face, options);
     for (int at = 0; at < self->line_count; at++) {
         char line[LINE_BYTES];

@@ -161,6 +161,16 @@ static void draw_take(draw_row *row, char *name)
     }
 }
 
+/* Of how many ops a row's are: a number, or 0 for `also` and `maybe`. */
+static uint64_t draw_share(const char *word)
+{
+    char *end;
+    uint64_t share = strtoull(word, &end, 10);
+    if (!strcmp(word, "also") || !strcmp(word, "maybe")) return 0;
+    if (!share || *end) draw_bail(word);
+    return share;
+}
+
 static void draw_read_tables(void)
 {
     draw_table *table = draw_tables - 1;
@@ -176,11 +186,13 @@ static void draw_read_tables(void)
             *++table = (draw_table){ strtok(NULL, " "), row + 1, 0 };
             continue;
         }
-        (++row)->share = strtoull(word, NULL, 10);
+        (++row)->share = draw_share(word);
         row->kind = (space_kind)draw_known(draw_kinds, COUNT(draw_kinds), strtok(NULL, " "));
         while ((word = strtok(NULL, " "))) draw_take(row, word);
         table->count++;
     }
+    for (table = draw_tables; table < draw_tables + DRAW_TABLES && table->name; table++)
+        if (!table->count) draw_bail(table->name);
 }
 
 static void draw_set(space_op *op, const draw_row *row)

@@ -316,5 +316,6 @@ int main(void)
     test_import_driver();
     test_names();
     test_full();
+    CHECK(gpuarena_next(NULL) == NULL);
     return tap_done();
 }

@@ -301,6 +301,7 @@ static void serve(int socket)
         world.handle_count = MOST_HANDLES - 1;   /* its own */
         int count = world.thing_count;
         place.trouble[0] = '\0';
+        place.file = "another process";          /* the first one says which line it is */
         run_step(told.text);
         memcpy(back.why, place.trouble, sizeof back.why);
         if (world.thing_count > count) back.made = world.things[count];
@@ -336,6 +337,7 @@ static void test_all_calls_were_refused(void)
         "LaunchKernel", "LaunchCooperative", "cudaFunc", "Occupancy", "LaunchHostFunc", "GetDeviceProperties",
         CUDART_VERSION < 12000 ? "cudaInitDevice" : "?", CUDART_VERSION < 12000 ? "cudaStreamGetId" : "?",
         CUDART_VERSION < 12050 ? "EntryPointByVersion" : "?", CUDART_VERSION < 13000 ? "CaptureInfo" : "?",
+        CUDART_VERSION < 12080 ? "cudaStreamGetDevice" : "?",
     };
     static const char *const names[SIM_CALL_KINDS] = {
 #define X(kind, text, cuda_name, code, cost, trait) #cuda_name,

@@ -220,13 +220,35 @@ static void test_last_error(void)
     CHECK_DONE(cudaPeekAtLastError());
 }
 
+/* Numbers and names are the toolkit's: of those that each toolkit has. */
+static void test_names_of_codes(void)
+{
+    static const struct { int code; const char *name; } rows[] = {
+#define ROW(name) { (int)name, #name }
+        ROW(cudaSuccess), ROW(cudaErrorInvalidValue), ROW(cudaErrorMemoryAllocation),
+        ROW(cudaErrorInitializationError), ROW(cudaErrorCudartUnloading), ROW(cudaErrorInvalidPitchValue),
+        ROW(cudaErrorInvalidMemcpyDirection), ROW(cudaErrorStubLibrary), ROW(cudaErrorInsufficientDriver),
+        ROW(cudaErrorCallRequiresNewerDriver), ROW(cudaErrorDevicesUnavailable), ROW(cudaErrorNoDevice),
+        ROW(cudaErrorInvalidDevice), ROW(cudaErrorECCUncorrectable), ROW(cudaErrorNvlinkUncorrectable),
+        ROW(cudaErrorInvalidResourceHandle), ROW(cudaErrorSymbolNotFound), ROW(cudaErrorNotReady),
+        ROW(cudaErrorIllegalAddress), ROW(cudaErrorLaunchTimeout), ROW(cudaErrorPeerAccessAlreadyEnabled),
+        ROW(cudaErrorPeerAccessNotEnabled), ROW(cudaErrorContextIsDestroyed), ROW(cudaErrorAssert),
+        ROW(cudaErrorHardwareStackError), ROW(cudaErrorIllegalInstruction), ROW(cudaErrorMisalignedAddress),
+        ROW(cudaErrorInvalidAddressSpace), ROW(cudaErrorInvalidPc), ROW(cudaErrorLaunchFailure),
+        ROW(cudaErrorNotSupported), ROW(cudaErrorMpsClientTerminated), ROW(cudaErrorStreamCaptureUnsupported),
+        ROW(cudaErrorStreamCaptureWrongThread), ROW(cudaErrorExternalDevice), ROW(cudaErrorUnknown),
+#undef ROW
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) CHECK_STR(cudaGetErrorName((cudaError_t)rows[i].code), rows[i].name);
+}
+
 /* All that there are, by codes.txt: number, the runtime's name, the driver's, and what gpuarena makes of it. */
 static void test_codes(void)
 {
     static const char *const meanings[] = { "done", "no_memory", "not_ready", "capturing", "not_supported", "failed",
                                             "lost", "unloading" };
     char line[200] = "#", now[200];
-    FILE *file = fopen("tests/unit/cuda/codes.txt", "r");
+    FILE *file = fopen(TESTS_FOLDER "/unit/cuda/codes.txt", "r");
     for (int code = 0; file && code <= 10000; code++) {
         const char *name = cudaGetErrorName((cudaError_t)code), *text = cudaGetErrorString((cudaError_t)code);
         const char *of_driver = NULL;
@@ -251,7 +273,7 @@ static void run(void)
         { test_the_host_among_sixteen_devices, 16, NULL }, { test_attributes_and_properties, 2, NULL },
         { test_many_handles, 1, NULL }, { test_host_functions, 1, NULL },
         { test_registration, 1, NULL }, { test_configurations_nest, 1, NULL }, { test_last_error, 1, NULL },
-        { test_codes, 1, NULL }
+        { test_names_of_codes, 1, NULL }, { test_codes, 1, NULL }
     };
     machine_tests(tests, COUNT(tests));
 }
