@@ -45,4 +45,16 @@ static void interpose_find(void **slot, const char *name)
 #define INTERPOSED(name, parameters) static cudaError_t (*real_##name) parameters
 #define REAL(name) (interpose_find((void **)(void *)&real_##name, #name), real_##name)
 
+/* CUDA 12.8 and later have it. */
+extern cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) __attribute__((weak));
+
+/* The device that memory for a stream is on: the stream's, or the current one where the runtime does not tell. -1:
+   there is none. */
+static int interpose_device(cudaStream_t stream)
+{
+    int device;
+    if (cudaStreamGetDevice && !cudaStreamGetDevice(stream, &device)) return device;
+    return cudaGetDevice(&device) ? -1 : device;
+}
+
 #endif

@@ -52,17 +52,12 @@ static gpuarena *make_arena(int device)
     return arena;
 }
 
-/* CUDA 12.8 and later have it. */
-extern cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) __attribute__((weak));
-
-/* The arena of the stream's device, or of the current one: ANY_STREAM, or a runtime that does not tell. NULL:
-   there is none. With `inside`. */
+/* The arena of the stream's device, or for ANY_STREAM of the current one. NULL: there is none. With `inside`. */
 static gpuarena *arena_of(gpuarena_stream stream)
 {
     gpuarena *arena;
-    int device, told = stream != GPUARENA_ANY_STREAM && cudaStreamGetDevice
-                       && !cudaStreamGetDevice((cudaStream_t)stream, &device);
-    if ((!told && cudaGetDevice(&device)) || device < 0 || device >= DEVICES) return NULL;
+    int device = interpose_device(stream == GPUARENA_ANY_STREAM ? NULL : (cudaStream_t)stream);
+    if (device < 0 || device >= DEVICES) return NULL;
     pthread_mutex_lock(&preload.lock);
     if (!preload.arena[device] && !preload.refused[device]) {
         preload.process = getpid();

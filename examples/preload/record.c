@@ -137,8 +137,7 @@ static void note_alloc(const void *ptr, size_t bytes, cudaStream_t stream)
         made.ptr = ptr;
         made.number = trace.next++;
         made.stream = number_of(stream);
-        made.device = -1;
-        (void)cudaGetDevice(&made.device);
+        made.device = interpose_device(stream);
         trace.block_count += !place_of(ptr)->ptr;
         *place_of(ptr) = made;
         fprintf(trace.out, "a %" PRIu64 " %zu %u\n", made.number, bytes, made.stream);
