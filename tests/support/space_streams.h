@@ -28,7 +28,7 @@ static inline gpuarena_stream space_enter(int stream)
     if (stream == SPACE_OWN) return GPUARENA_OWN_STREAM;
     if (space.streams[stream].thread) space_be(space.streams[stream].thread);
     else if (stream && space.arena && space.arena->heaps.wanted)     /* so each stream has a heap of its own */
-        gpuarena__thread_number_ = 100 + (uint64_t)stream;
+        gpuarena__thread_number_ = (UINT64_C(1) << 32) + (uint64_t)stream;     /* no real thread has it */
     if (space.busy && stream == 0 && space.op % 4 == 0) return (gpuarena_stream)(intptr_t)1;
     return space.streams[stream].handle;
 }
