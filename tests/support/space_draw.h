@@ -173,20 +173,23 @@ static uint64_t draw_share(const char *word)
 
 static void draw_read_tables(void)
 {
-    draw_table *table = draw_tables - 1;
-    draw_row *row = draw_rows - 1;
+    size_t tables = 0, rows = 0;
+    draw_table *table = NULL;
     char *text = tap_text(TESTS_FOLDER "/property/programs.txt");    /* kept: rows have words of it */
     for (char *end, *line = text; *line; line = end) {
         end = line + strcspn(line, "\n");
         if (*end) *end++ = '\0';
         char *word = strtok(line, " ");
         if (!word || word[0] == '#') continue;
-        if (table + 2 > draw_tables + DRAW_TABLES || row + 2 > draw_rows + DRAW_ROWS) draw_bail("too many rows");
+        if (tables == DRAW_TABLES || rows == DRAW_ROWS) draw_bail("too many rows");
         if (!strcmp(word, "table")) {
-            *++table = (draw_table){ strtok(NULL, " "), row + 1, 0 };
+            table = &draw_tables[tables++];
+            *table = (draw_table){ strtok(NULL, " "), &draw_rows[rows], 0 };
             continue;
         }
-        (++row)->share = draw_share(word);
+        if (!table) draw_bail(word);
+        draw_row *row = &draw_rows[rows++];
+        row->share = draw_share(word);
         row->kind = (space_kind)draw_known(draw_kinds, COUNT(draw_kinds), strtok(NULL, " "));
         while ((word = strtok(NULL, " "))) draw_take(row, word);
         table->count++;
