@@ -118,7 +118,7 @@ NEEDED = $(filter $(BUILD)/tests/%,$(TESTS)) $(CUDART) $(CUB) $(if $(filter test
 # what a change is checked by while it is made: everything but builds, planted mistakes, and what is long or of others
 LONG = $(shell grep -lE '^\# (Takes long|Runs once): ' $(TEST_SCRIPTS))
 
-check:  ## the quick tests, about 70 seconds on two processors
+check:  ## the quick tests, a minute on two processors
 	$(Q)$(MAKE) --no-print-directory test TESTS='$$(filter-out $$(LONG),$$(wildcard tests/cli/*.t tests/scenario/*.t)) $$(TEST_PROGRAMS)'
 
 needed: $(NEEDED)
