@@ -1071,15 +1071,15 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
      Growing    takes what follows the block: the room it was allocated with, holes, which are then backed,
                 and free memory that is quiet or the block's own stream's. If `stream` is another stream than
                 the block's, quiet memory alone is taken.
-     Shrinking  frees the tail as gpuarena_free on `stream` would, and ends the block's room.
+     Shrinking  frees the tail as gpuarena_free on `stream` would, and ends the block's room. Idle memory goes
+                back with a later free.
      Units      config.alignment; pages for a block with room; a GPUARENA_ALLOC_DEDICATED block keeps its
                 whole segment.
      Results    OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, TOO_LARGE;
                 failure.block is the block), INVALID_ARGUMENT (bytes 0); of the pointer as gpuarena_free,
                 INVALID_ARGUMENT for NULL;
                 REENTRANT from config.pressure, to grow.
-     Cost       O(blocks that it takes); where pages move, as gpuarena_alloc; shrinking, as gpuarena_free.
-     Driver     growing, as gpuarena_alloc; shrinking, as gpuarena_free. */
+     Cost       O(blocks that it takes); where pages move, as gpuarena_alloc. Driver: as gpuarena_alloc. */
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
                                              gpuarena_stream stream);
 
@@ -13422,7 +13422,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     uint32_t *slot, index, freed_on = GPUARENA__MULTI_STREAM;
     gpuarena__node *node;
     gpuarena__request req;
-    int grows, shrinks;
+    int grows;
     if (bytes && gpuarena__lookup_find(arena, gpuarena__address(ptr))) gpuarena__prepare_free(arena, stream);
     slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));      /* others may have freed it */
     if (!slot) return gpuarena__fail_pointer(arena, ptr, stream);
@@ -13433,7 +13433,6 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     if (!gpuarena__resize_request(arena, node, bytes, stream, &req, &error))
         return gpuarena__fail_resize(arena, index, &error, bytes, stream);
     grows = req.bytes > gpuarena__node_bytes(node);
-    shrinks = req.bytes < gpuarena__node_bytes(node);
     if (grows) {
         if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
             return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
@@ -13453,8 +13452,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     gpuarena__peaks_note(arena);
     gpuarena__tell_of(arena, GPUARENA_ACTION_RESIZE, index, stream);
     if (freed_on != GPUARENA__MULTI_STREAM)
-        gpuarena__record_own(arena, freed_on);   /* this and what follows call the driver */
-    if (shrinks) gpuarena__after_free(arena, stream);
+        gpuarena__record_own(arena, freed_on);   /* last, because it calls the driver */
     return GPUARENA_OK;
 }
 
