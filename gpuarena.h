@@ -13422,7 +13422,6 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     uint32_t *slot, index, freed_on = GPUARENA__MULTI_STREAM;
     gpuarena__node *node;
     gpuarena__request req;
-    int grows;
     if (bytes && gpuarena__lookup_find(arena, gpuarena__address(ptr))) gpuarena__prepare_free(arena, stream);
     slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));      /* others may have freed it */
     if (!slot) return gpuarena__fail_pointer(arena, ptr, stream);
@@ -13432,8 +13431,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     if (gpuarena__keeps_exported(arena, index, &error)) return gpuarena__fail(arena, &error, 0, stream);
     if (!gpuarena__resize_request(arena, node, bytes, stream, &req, &error))
         return gpuarena__fail_resize(arena, index, &error, bytes, stream);
-    grows = req.bytes > gpuarena__node_bytes(node);
-    if (grows) {
+    if (req.bytes > gpuarena__node_bytes(node)) {
         if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
             return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
         if (gpuarena__is_lost(arena, &error)
