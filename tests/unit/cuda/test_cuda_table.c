@@ -291,6 +291,109 @@ static void test_backing(gpuarena_backing backing)
     cudart_close(machine);
 }
 
+/* ---- calls that fail at one step of several: they leave nothing, no memory, no event, no error in the slot */
+
+typedef enum entry { OBTAIN, CREATE_EVENT, ASK_CAPTURE, RESERVE, OPEN_HANDLE, ENTRIES } entry;
+
+static int call_entry(const gpuarena_driver *driver, entry called, gpuarena_memory kind, void **out)
+{
+    static const unsigned char handle[GPUARENA_IPC_BYTES] = { 0 };
+    int active = 0;
+    switch (called) {
+    case OBTAIN:       return driver->memory.obtain(driver, kind, out, MIB(2), NULL);
+    case CREATE_EVENT: return driver->events.create(driver, out);
+    case ASK_CAPTURE:  return driver->capture.active(driver, NULL, &active);
+    case RESERVE:      return driver->vm.reserve(driver, out, MIB(2), MIB(2));
+    default:           return driver->ipc.open_handle(driver, handle, out);
+    }
+}
+
+static void expect_nothing(const char *what)
+{
+    sim_counters counters;
+    int current = -1;
+    CHECK_DONE(cudaPeekAtLastError());
+    CHECK_DONE(cudaSetDevice(1));
+    CHECK_DONE(cudaDeviceSynchronize());         /* a destroyed pool keeps memory until its streams are done */
+    sim_get_counters(cudart_machine(), 1, &counters);
+    CHECK_MSG(counters.held_bytes + counters.host_bytes + counters.managed_bytes == 0
+              && !counters.reserved_address_bytes
+              && counters.calls[SIM_CALL_POOL_CREATE] == counters.calls[SIM_CALL_POOL_DESTROY]
+              && counters.calls[SIM_CALL_EVENT_WITH_FLAGS] == counters.calls[SIM_CALL_EVENT_DESTROY],
+              "%s: nothing is left", what);
+    CHECK_DONE(cudaSetDevice(0));
+    CHECK_MSG(cudaGetDevice(&current) == 0 && current == 0, "%s: the device can be chosen", what);
+}
+
+/* The table's device cannot be made current, or the caller's not again. */
+static void test_not_current(void)
+{
+    for (int called = 0; called < ENTRIES; called++)
+        for (int kind = GPUARENA_MEMORY_DEVICE; kind <= (called == OBTAIN ? GPUARENA_MEMORY_ASYNC : 0); kind++)
+            for (uint64_t step = 1; step <= 2 - (called == OPEN_HANDLE); step++) {
+                sim *machine = machine_attach(NULL);
+                gpuarena_driver driver = fill();
+                void *out = &machine;
+                sim_fail_call(machine, SIM_CALL_SET_DEVICE, step, 0, 46);
+                CHECK_INT(call_entry(&driver, (entry)called, (gpuarena_memory)kind, &out), ==, step == 1 ? 46 : -1);
+                CHECK_MSG(out == &machine && sim_fail_fired(machine), "entry %d, kind %d: nothing is handed out",
+                          called, kind);
+                expect_nothing("a device that cannot be made current");
+                cudart_close(machine);
+            }
+}
+
+/* What was obtained can neither be handed out nor be given back. */
+static void test_not_given_back(void)
+{
+    gpuarena_driver driver = fill();
+    void *out = NULL;
+    sim_fail_call(cudart_machine(), SIM_CALL_SET_DEVICE, 2, 0, 46);
+    CHECK_INT(driver.memory.obtain(&driver, GPUARENA_MEMORY_DEVICE, &out, MIB(2), NULL), ==, -1);
+    CHECK(!out && machine_held(cudart_machine(), 1) == MIB(2));
+    CHECK_DONE(cudaGetLastError());
+}
+
+/* The pool of the kind async. */
+static void test_pool_refused(void)
+{
+    static const sim_call calls[] = { SIM_CALL_POOL_CREATE, SIM_CALL_MALLOC_FROM_POOL_ASYNC };
+    for (size_t at = 0; at < COUNT(calls); at++) {
+        sim *machine = machine_attach(NULL);
+        gpuarena *arena = arena_of(GPUARENA_BACKING_ASYNC);
+        sim_counters counters;
+        void *block = NULL;
+        sim_fail_call(machine, calls[at], 1, 0, 46);
+        CHECK_INT(gpuarena_alloc(arena, &block, MIB(1), NULL), ==, GPUARENA_DRIVER_ERROR);
+        CHECK(!block && last().driver_code == 46 && sim_fail_fired(machine));
+        CHECK_INT(gpuarena_alloc(arena, &block, MIB(1), NULL), ==, GPUARENA_OK);
+        CHECK_INT(gpuarena_free(arena, block, NULL), ==, GPUARENA_OK);
+        CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+        sim_get_counters(machine, 1, &counters);
+        CHECK_U64(counters.held_bytes, ==, 0);
+        CHECK_U64(counters.calls[SIM_CALL_POOL_CREATE], ==, 2);
+        CHECK_U64(counters.calls[SIM_CALL_POOL_DESTROY], ==, calls[at] == SIM_CALL_POOL_CREATE ? 1 : 2);
+        cudart_close(machine);
+    }
+}
+
+/* Defaults, of the current device; memory of no kind. */
+static void test_defaults(void)
+{
+    gpuarena_driver driver = fill();
+    gpuarena *arena = NULL;
+    gpuarena_device figures;
+    uint64_t idle, total;
+    void *out = NULL;
+    CHECK_INT(gpuarena_create(NULL, &arena), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_get_device(arena, &figures), ==, GPUARENA_OK);
+    CHECK_INT(figures.device, ==, 0);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    CHECK_INT(driver.memory.info(&driver, (gpuarena_memory)99, &idle, &total), ==, cudaErrorNotSupported);
+    CHECK_INT(driver.memory.obtain(&driver, (gpuarena_memory)99, &out, MIB(2), NULL), ==, cudaErrorNotSupported);
+    CHECK(!out);
+}
+
 /* ---- codes and absence */
 
 /* As the simulator's table of codes says, but that a device in use (46) is no lack of support. */
@@ -394,11 +497,14 @@ static void run(void)
 {
     static const machine_test tests[] = { { test_devices, 2, NULL }, { test_access, 2, NULL },
                                           { test_last_error, 2, NULL }, { test_codes, 2, NULL },
+                                          { test_not_given_back, 2, "cudaFree:1=46" }, { test_defaults, 2, NULL },
                                           { test_fork, 2, NULL } };
     test_what_is_not_there();                    /* first: what a table has found is not looked up again */
     machine_tests(tests, COUNT(tests));
     for (int backing = GPUARENA_BACKING_PAGED; backing <= GPUARENA_BACKING_ASYNC; backing++)
         test_backing((gpuarena_backing)backing);
+    test_not_current();
+    test_pool_refused();
     test_absence();
 }
 #endif
