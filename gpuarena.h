@@ -1523,7 +1523,7 @@ static void gpuarena__put_size(gpuarena__text *out, uint64_t bytes)
 static void gpuarena__put_about(gpuarena__text *out, uint64_t bytes, int decimals)
 {
     static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-    uint32_t unit = bytes ? gpuarena__highest_bit(bytes) / 10 : 0;
+    uint32_t unit = gpuarena__highest_bit(bytes | 1) / 10;
     uint64_t rest = unit ? (bytes >> (10 * (unit - 1))) & 1023 : 0;
     gpuarena__put(out, "%" PRIu64, bytes >> (10 * unit));
     if (unit) gpuarena__put(out, ".%0*" PRIu64, decimals, rest * (decimals == 1 ? 10 : 100) / 1024);
