@@ -12000,7 +12000,7 @@ typedef struct gpuarena__miss {
     gpuarena__error error;                       /* of the last stage that failed with one */
     gpuarena_failure *failure;                   /* of the call, if it fails */
     gpuarena__reclaim reclaim;                   /* from other arenas */
-    uint64_t freed;                              /* stats.free_count when this round began */
+    uint64_t freed, room;                        /* stats.free_count and room when this round began */
     uint64_t pressure_frees, pressure_changes;   /* at the last call of config.pressure: blocks freed, and */
     uint64_t pressure_reserved, pressure_limit;  /*   changes of other arenas; bytes reserved, and limit */
     uint32_t retries;                            /* rounds made because of other threads' frees */
@@ -12079,6 +12079,7 @@ static uint32_t gpuarena__stage_begin(gpuarena *arena, gpuarena__request *req, g
     int try_only = (req->flags & GPUARENA_ALLOC_TRY) != 0, released;
     *error = gpuarena__no_error();
     miss->freed = arena->stats.free_count;
+    miss->room = gpuarena__room(arena, NULL);
     if (!miss->reclaim.alone) miss->reclaim = gpuarena__reclaim_begin(arena, 0);
     miss->over = 1;
     if (gpuarena__is_lost(arena, error)) return 0;
@@ -12246,12 +12247,12 @@ static uint32_t gpuarena__stage_release(gpuarena *arena, gpuarena__request *req,
 static uint32_t gpuarena__stage_poll(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     uint64_t span = (uint64_t)arena->config.wait_ms * 1000000u, begin, now, before,
-             freed = arena->stats.free_count, freed_first = freed, calls = arena->call_count, room;
+             freed = miss->freed, room = miss->room, calls = arena->call_count;
     uint32_t index = 0, still = 0;
     int changed;
-    if (!span || (!arena->stats.live_count && !gpuarena__may_resolve(arena, req))) return 0;
+    if (!span || (!arena->stats.live_count && !arena->has_family && !gpuarena__may_resolve(arena, req)))
+        return 0;
     begin = now = arena->driver.now_ns(&arena->driver);
-    room = gpuarena__room(arena, NULL);
     while (!index && now - begin < span && still < 1000 && !arena->lost) {   /* ends if the clock stands */
         changed = gpuarena__may_resolve(arena, req) && gpuarena__resolve_events(arena, req->record);
         arena->streams.list[req->record].guest_count++;      /* keeps the record from being reused */
@@ -12260,7 +12261,7 @@ static uint32_t gpuarena__stage_poll(gpuarena *arena, gpuarena__request *req, gp
         gpuarena__relock_all(arena);
         arena->streams.list[req->record].guest_count--;
         req->home = arena->streams.list[req->record].home;
-        if (arena->stats.free_count != freed_first) changed |= gpuarena__resolve_all(arena);
+        if (arena->stats.free_count != miss->freed) changed |= gpuarena__resolve_all(arena);
         if (changed || freed != arena->stats.free_count || calls != arena->call_count
             || room < gpuarena__room(arena, NULL)) {
             freed = arena->stats.free_count;
@@ -12466,7 +12467,7 @@ static const struct gpuarena__stage {
     { gpuarena__stage_plans,           GPUARENA__STAGE_NEW },            /* before 3 */
     { gpuarena__stage_grow,            GPUARENA__STAGE_NEW },            /* 3 */
     { gpuarena__stage_release,         GPUARENA__STAGE_NEW },            /* 4 */
-    { gpuarena__stage_poll,            0 },                              /* 5 */
+    { gpuarena__stage_poll,            GPUARENA__STAGE_NEW },            /* 5 */
     { gpuarena__stage_stream_wait,     0 },                              /* 6 */
     { gpuarena__stage_release_pending, GPUARENA__STAGE_NEW | GPUARENA__STAGE_SYNC },     /* 7 */
     { gpuarena__stage_device_wait,     GPUARENA__STAGE_NEW | GPUARENA__STAGE_SYNC },     /* 8 */
