@@ -13293,7 +13293,8 @@ static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end
     gpuarena__peaks_note(arena);
 }
 
-/* Grows a live block in place to req->bytes. 0 and an error: it is unchanged. */
+/* Grows a live block in place to req->bytes. 0 and an error: it is unchanged. 0 without an error: another
+   thread has freed it. */
 static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena__request *req,
                                 gpuarena__error *error)
 {
@@ -13310,7 +13311,7 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     done = gpuarena__commit_hard(arena, begin, end, req->stream, error);
     arena->nodes.kept_count -= 4;
     if (node->as.live.serial != serial || !gpuarena__node_live(node))    /* another thread has freed it */
-        return gpuarena__set_error(error, GPUARENA_DOUBLE_FREE);
+        return gpuarena__set_error(error, GPUARENA_OK);
     /* part of it may have failed to unmap, or was taken by other threads */
     if (done && gpuarena__extent(arena, req, index, 0) < end)
         done = gpuarena__set_reason(error, GPUARENA_REASON_NEIGHBOUR);
@@ -13367,14 +13368,16 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
 {
     uint64_t need = 0, idle = 0;
     error->block = index;
-    if (error->result == GPUARENA_OUT_OF_MEMORY) need = gpuarena__resize_need(arena, index, bytes, &idle);
+    if (error->result == GPUARENA_OUT_OF_MEMORY && error->reason != GPUARENA_REASON_TOO_LARGE)
+        need = gpuarena__resize_need(arena, index, bytes, &idle);
     return gpuarena__fail_measured(arena, error, bytes, need, idle, stream);
 }
 
 /* Grows a live block in place, ending plans and reclaiming from other arenas of the tree if necessary, and
-   clears the new part if config.scrub says so. 0 and an error. If the part cannot be cleared, the block
-   shrinks again and loses its room; host memory for that is reserved except for a node, which is kept. The
-   part was used by nobody, but it may still be cleared if the device was waited for. */
+   clears the new part if config.scrub says so. 0 and an error; without an error another thread has freed,
+   resized or exported the block. If the part cannot be cleared, the block shrinks again and loses its room;
+   host memory for that is reserved except for a node, which is kept. The part was used by nobody, but it may
+   still be cleared if the device was waited for. */
 static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena__request *req,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
@@ -13395,8 +13398,9 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         if (again || !arena->has_family) continue;
         need = gpuarena__resize_need(arena, index, req->bytes, &idle);
         again = gpuarena__reclaim_for(arena, gpuarena__above(need, idle), error, &reclaim);
-        if (node->as.live.serial != serial || !gpuarena__node_live(node))    /* another thread has freed it */
-            again = gpuarena__set_error(error, GPUARENA_DOUBLE_FREE);
+        if (node->as.live.serial != serial || !gpuarena__node_live(node)
+            || gpuarena__node_bytes(node) != had || gpuarena__is_exported(arena, index))
+            again = gpuarena__set_error(error, GPUARENA_OK);
         req->home = arena->streams.list[req->record].home;
     }
     gpuarena__reclaim_end(arena, &reclaim);
@@ -13437,8 +13441,8 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
             return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
         if (gpuarena__is_lost(arena, &error)
             || !gpuarena__block_grow_clean(arena, index, &req, stream, &error))
-            return error.result == GPUARENA_DOUBLE_FREE
-                ? gpuarena__fail_pointer(arena, ptr, stream)
+            return error.result == GPUARENA_OK   /* the block is another by now: from the beginning */
+                ? gpuarena__resize(arena, ptr, bytes, stream)
                 : gpuarena__fail_resize(arena, index, &error, bytes, stream);
     } else {
         gpuarena__note_idle_low(arena);
