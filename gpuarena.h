@@ -9744,8 +9744,8 @@ static void gpuarena__copy_begin(gpuarena *arena, gpuarena__copy *copy)
     for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) count++;
     copy->block_count = count;
     copy->tag_count = arena->tags.room;
-    copy->bytes = count * sizeof *copy->blocks + copy->tag_count * sizeof *copy->tags;
-    copy->blocks = copy->bytes ? (gpuarena_block *)gpuarena__host_alloc(arena, copy->bytes) : NULL;
+    copy->bytes = (count + 1) * sizeof *copy->blocks + copy->tag_count * sizeof *copy->tags;    /* never 0 */
+    copy->blocks = (gpuarena_block *)gpuarena__host_alloc(arena, copy->bytes);
     gpuarena__call_begin(&copy->frame, arena,
                          copy->blocks ? GPUARENA__FRAME_DRIVER : GPUARENA__FRAME_CALLBACK);
     if (!copy->blocks) return;
