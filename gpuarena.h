@@ -6638,7 +6638,6 @@ static int gpuarena__claimed_release(gpuarena *arena, uint32_t index, gpuarena__
     while (index && done) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         uint64_t begin = node->address, bytes = gpuarena__node_bytes(node), at;
-        uint64_t before = arena->stats.reserved_bytes;
         uint32_t next = node->as.chain.link, first = paged->spare_count;
         done = gpuarena__unmap(arena, begin, bytes, error);
         if (!done) break;
@@ -6649,8 +6648,7 @@ static int gpuarena__claimed_release(gpuarena *arena, uint32_t index, gpuarena__
         gpuarena__hole_make(arena, index, 0);
         while (paged->spare_count > first && done) done = gpuarena__handle_destroy(arena, 0, error);
         arena->stats.release_count++;
-        gpuarena__tell_pages(arena, GPUARENA_ACTION_RELEASE, begin,
-                             (before - arena->stats.reserved_bytes) / paged->page_bytes, NULL);
+        gpuarena__tell_pages(arena, GPUARENA_ACTION_RELEASE, begin, bytes / paged->page_bytes, NULL);
         index = next;
     }
     gpuarena__unclaim(arena, index);
@@ -6999,7 +6997,6 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
 {
     gpuarena__commit commit = GPUARENA_INIT;
     gpuarena__error said;
-    uint64_t page = arena->paged.page_bytes, created;
     int done;
     (void)gpuarena__spares_part(arena);
     commit.before = arena->stats.reserved_bytes;
@@ -7019,8 +7016,8 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
     }
     gpuarena__reserved_peak_note(arena);         /* a failed attempt leaves no peak */
     if (!done) return 0;
-    created = gpuarena__above(arena->stats.reserved_bytes, commit.before) / page;
-    if (created) gpuarena__tell_pages(arena, GPUARENA_ACTION_GROW, begin, created, stream);
+    if (commit.need > commit.move)               /* new ones, and spare ones, which nobody was told of */
+        gpuarena__tell_pages(arena, GPUARENA_ACTION_GROW, begin, commit.need - commit.move, stream);
     if (commit.move) gpuarena__tell_pages(arena, GPUARENA_ACTION_REMAP, begin, commit.move, stream);
     return 1;
 }
