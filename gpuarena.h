@@ -3931,6 +3931,14 @@ static gpuarena_stream gpuarena__stream_of(const gpuarena *arena, const gpuarena
     return record ? arena->streams.list[record].handle : GPUARENA_ANY_STREAM;
 }
 
+/* The stream of a live block's allocation, if the driver may be asked about it now; else OWN_STREAM. */
+static gpuarena_stream gpuarena__own_stream(const gpuarena *arena, const gpuarena__node *node)
+{
+    const gpuarena__stream *own = &arena->streams.list[node->record];
+    return node->record && own->state == GPUARENA__OPEN
+        && (!own->key || own->key == gpuarena__thread_number()) ? own->handle : GPUARENA_OWN_STREAM;
+}
+
 static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t index)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -8433,14 +8441,12 @@ static int gpuarena__follow_uses(gpuarena *arena, const gpuarena__node *node, gp
 static int gpuarena__scrub_stream(const gpuarena *arena, const gpuarena__node *node, gpuarena_stream stream,
                                   gpuarena_stream *on)
 {
-    const gpuarena__stream *own = &arena->streams.list[node->record];
     *on = stream;
     if (gpuarena__is_one_stream(stream)) return 1;
     *on = NULL;
     if (!arena->streams.ordered) return 1;
-    *on = own->handle;
-    return node->record && own->state == GPUARENA__OPEN
-        && (!own->key || own->key == gpuarena__thread_number());
+    *on = gpuarena__own_stream(arena, node);
+    return *on != GPUARENA_OWN_STREAM;
 }
 
 /* Clears a live block that is about to be freed, from an address to its end. *stream becomes the stream to
@@ -13095,6 +13101,8 @@ static gpuarena_result gpuarena__free_slow(gpuarena *arena, void *ptr, gpuarena_
     gpuarena__prepare_free(arena, stream);
     slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
     if (!slot) return gpuarena__end(arena, gpuarena__fail_pointer(arena, ptr, stream));
+    if (stream == GPUARENA_OWN_STREAM)           /* a release then waits for it alone */
+        stream = gpuarena__own_stream(arena, gpuarena__node_at(arena, *slot));
     if (!gpuarena__free_scrubbed(arena, *slot, stream, &error))
         return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, stream));
     gpuarena__after_free(arena, stream);
