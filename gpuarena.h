@@ -9110,6 +9110,7 @@ static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_byte
     if (config->wait_ms && !config->driver->now_ns)
         return gpuarena__put(out, "wait_ms: the driver has no clock");
     gpuarena__set_defaults(config, total_bytes);
+    if (!gpuarena__key_sound(config, &gpuarena__keys[GPUARENA__KEY_page], out)) return 0;   /* the driver's */
     config->environment = "";
     if (!gpuarena__default_limit(config, free_bytes, total_bytes, out)) return 0;
     if (config->initial_bytes > config->limit_bytes)
