@@ -541,8 +541,9 @@ typedef enum gpuarena_status {                   /* the meaning of a driver's co
     GPUARENA_STATUS_CAPTURING,                   /* impossible during a capture: result CAPTURE */
     GPUARENA_STATUS_NOT_SUPPORTED,               /* result NOT_SUPPORTED */
     GPUARENA_STATUS_FAILED,                      /* anything else: result DRIVER_ERROR */
-    GPUARENA_STATUS_LOST,                        /* sticky: DEVICE_LOST. The only driver call after it is
-                                                    exchange_mode, to restore the thread's mode */
+    GPUARENA_STATUS_LOST,                        /* sticky: DEVICE_LOST. After it no driver call is made but
+                                                    exchange_mode, to restore the thread's mode, code_name
+                                                    and now_ns */
     GPUARENA_STATUS_UNLOADING                    /* the process ends: releases succeed, the rest fails */
 } gpuarena_status;
 typedef enum gpuarena_memory {                   /* kinds of memory, by config.backing. A table returns
@@ -695,7 +696,8 @@ typedef struct gpuarena_failure {
     gpuarena_result result;
     gpuarena_reason reason;
     int32_t  driver_code;                        /* the driver's code, if it failed; else 0 */
-    uint64_t requested_bytes;                    /* of an allocation; the target of a reserve; else 0 */
+    uint64_t requested_bytes;                    /* of an allocation, an import, or a block that was to grow;
+                                                    the target of a reserve; else 0 */
     uint64_t missing_bytes;                      /* OVER_LIMIT, OVER_PARENT: by how much the limit is too
                                                     low, after idle memory is released. (Whether the driver
                                                     aligns a segment as a block needs it is not foreseen.)
