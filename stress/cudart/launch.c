@@ -80,27 +80,33 @@ static int launch_skip(const call *self)
 }
 
 #define LAUNCH_FUNCTION(name) \
-    CUDART_EXPORT cudaError_t name(const void *function, dim3 grid, dim3 block, void **arguments, \
-                                   size_t shared_bytes, cudaStream_t stream) \
-    { \
-        (void)function, (void)grid, (void)block, (void)arguments, (void)shared_bytes; \
-        CALL_DOES(stream_begin(&self, SIM_CALL_OF_##name, stream), launch_skip(&self)); \
-    } \
-    CUDART_ALSO(name, name##_ptsz)
-LAUNCH_FUNCTION(cudaLaunchKernel);
-LAUNCH_FUNCTION(cudaLaunchCooperativeKernel);
+    CUDART_STREAM_FUNCTION(name, (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared_bytes, \
+                                  cudaStream_t stream), \
+                           ((void)function, (void)grid, (void)block, (void)arguments, (void)shared_bytes, \
+                            launch_skip(&self)))
+LAUNCH_FUNCTION(cudaLaunchKernel)
+LAUNCH_FUNCTION(cudaLaunchCooperativeKernel)
 CUDART_ALSO(cudaLaunchKernel, __cudaLaunchKernel);
-CUDART_ALSO(cudaLaunchKernel, __cudaLaunchKernel_ptsz);
+CUDART_ALSO(cudaLaunchKernel_ptsz, __cudaLaunchKernel_ptsz);
+
+static cudaError_t launch_configured(cudaStream_t stream)
+{
+    CALL_DOES(stream_begin(&self, SIM_CALL_LAUNCH_KERNEL_EXC, stream), launch_skip(&self));
+}
 
 CUDART_EXPORT cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function,
                                               void **arguments)
 {
-    cudaStream_t stream = config ? config->stream : NULL;
     (void)function, (void)arguments;
-    CALL_DOES(stream_begin(&self, SIM_CALL_LAUNCH_KERNEL_EXC, stream), launch_skip(&self));
+    return launch_configured(config ? config->stream : NULL);
 }
 
-CUDART_ALSO(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz);
+CUDART_THREAD_FORM(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz)(const cudaLaunchConfig_t *config,
+                                                                  const void *function, void **arguments)
+{
+    (void)function, (void)arguments;
+    return launch_configured(stream_of_thread(config ? config->stream : NULL));
+}
 
 /* Such a question: what it answers then. */
 #define LAUNCH_ASK(name, parameters, answer) \

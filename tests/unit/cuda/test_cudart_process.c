@@ -217,6 +217,26 @@ static int ask_late(void)
     return 0;
 }
 
+/* Stream 0 of programs that are compiled with per-thread default streams: as their calls name it. */
+extern __typeof__(cudaLaunchKernel) cudaLaunchKernel_ptsz;
+extern __typeof__(cudaLaunchKernelExC) cudaLaunchKernelExC_ptsz;
+
+static int skip_kernels_of_threads(void)
+{
+    static char kernel;
+    const dim3 one = { 1, 1, 1 };
+    cudaLaunchConfig_t config;
+    cudaGraph_t graph;
+    size_t nodes = 0;
+    memset(&config, 0, sizeof config);
+    int wrong = cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeGlobal) != cudaSuccess;
+    wrong += cudaLaunchKernel_ptsz(&kernel, one, one, NULL, 0, NULL) != cudaSuccess;
+    wrong += cudaLaunchKernelExC_ptsz(&config, &kernel, NULL) != cudaSuccess;
+    wrong += cudaStreamEndCapture(cudaStreamPerThread, &graph) != cudaSuccess;
+    wrong += cudaGraphGetNodes(graph, NULL, &nodes) != cudaSuccess || nodes != 2;
+    return wrong;
+}
+
 static int skip_kernels(void)
 {
     static char kernel;
@@ -255,7 +275,7 @@ static const struct { const char *name; int (*run)(void); } cases[] = {
     CASE(held), CASE(double_free), CASE(many_findings), CASE(leave_at_once), CASE(unloading),
     CASE(fork_after_a_call), CASE(fork_before_any), CASE(fork_with_a_finding), CASE(attached),
     CASE(fork_among_threads), CASE(end_among_threads), CASE(no_host_memory), CASE(describe), CASE(ask_late),
-    CASE(skip_kernels), CASE(print_first)
+    CASE(skip_kernels), CASE(skip_kernels_of_threads), CASE(print_first)
 #undef CASE
 };
 
@@ -297,6 +317,7 @@ static const struct { const char *name, *text; int status; const char *said; } e
       "count 0:1 info 0 free 8192M total 8192M malloc 2 2 at 150250 us\n" },
     { "skip_kernels", "work=50000,kernels=skip,report=-", 0, "gpuarena sim: 3 kernels were skipped: |"
       "\ncall cudaLaunchKernel 3 |\nskipped 3\n|\nrefused cudaIpcGetEventHandle 1\n" },
+    { "skip_kernels_of_threads", "kernels=skip", 0, "gpuarena sim: 2 kernels were skipped: |" },
 };
 
 /* Runs this program again, with an argument and GPUARENA_SIM, and keeps what it prints, on stderr too. Its exit
