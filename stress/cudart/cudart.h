@@ -38,6 +38,7 @@
      graphs are the runtime's calls of the same meaning and are counted as these; a device has one context, its
      primary one. cuGetExportTable, which libraries with a libcudart of their own ask first, is not there: these stay
      out.
+   - What cudaMalloc gave may be handed to cudaFreeAsync, which then does what cudaFree does.
    - Virtual memory is the driver's functions cuMemAddressReserve, cuMemCreate and so on, as vmem.h has them, for
      device memory without compression. None makes a context. Addresses are those of the device
      that is current when they are reserved, and hold its memory alone. Copies, fills and cudart_kernel that may not

@@ -194,30 +194,51 @@ static mempool *pool_find_handle(call *self, cudaMemPool_t handle, sim_device **
 /* The one that cudaMallocAsync takes from. */
 static mempool *pool_current(sim_device *device)
 {
-    mempool *own = mempool_of(device);
-    for (mempool *pool = own; pool; pool = pool->next) {
-        if (pool == device->current_pool && !pool->is_closed) return pool;
-    }
-    return own;
+    return device->current_pool ? device->current_pool : mempool_of(device);
 }
 
-/* From this pool of the device; NULL: from that of the handle. */
-static int pool_hand_out(call *self, mempool *pool, cudaMemPool_t handle, void **ptr, size_t bytes,
-                         cudaStream_t stream)
+static int pool_hand_out(call *self, sim_device *device, mempool *pool, void **ptr, size_t bytes)
 {
-    sim_device *device = self->device;
-    if (!pool) pool = pool_find_handle(self, handle, &device);
-    return !pool || !ptr ? SIM_INVALID_VALUE : mempool_hand_out(device, pool, stream, ptr, bytes, &self->cost_ns);
+    return pool && ptr ? mempool_hand_out(device, pool, self->stream, ptr, bytes, &self->cost_ns) : SIM_INVALID_VALUE;
 }
 
-CUDART_FORMS(cudaMallocAsync, (void **ptr, size_t bytes, cudaStream_t stream),
-             call_begin(&self, SIM_CALL_MALLOC_ASYNC),
-             pool_hand_out(&self, pool_current(self.device), NULL, ptr, bytes, stream))
-CUDART_FORMS(cudaMallocFromPoolAsync, (void **ptr, size_t bytes, cudaMemPool_t handle, cudaStream_t stream),
-             call_begin(&self, SIM_CALL_MALLOC_FROM_POOL_ASYNC),
-             pool_hand_out(&self, NULL, handle, ptr, bytes, stream))
+/* The stream's device may be another one than the current one. */
+static int pool_hand_out_current(call *self, void **ptr, size_t bytes)
+{
+    sim_device *device = engine_device(self->machine, self->stream->device);
+    return pool_hand_out(self, device, pool_current(device), ptr, bytes);
+}
+
+static int pool_hand_out_of(call *self, cudaMemPool_t handle, void **ptr, size_t bytes)
+{
+    sim_device *device;
+    mempool *pool = pool_find_handle(self, handle, &device);
+    return pool_hand_out(self, device, pool, ptr, bytes);
+}
+
+/* The memory's device may be another one than the stream's. What cudaMalloc gave goes back as by cudaFree. */
+static int pool_take_back(call *self, uint64_t address, cudaStream_t stream)
+{
+    int code;
+    uint64_t offset;
+    devmem_place place;
+    sim_device *current = engine_device(self->machine, self->thread->device);
+    stream_queue *by = work_find_stream(current, stream, &code);
+    if (!by) return code;
+    if (engine_offset(self->device, address, &offset) && devmem_find(&self->device->memory, offset, &place)
+        && !place.range->pool) {
+        return memory_give_back(self->device, address, MEMORY_ANY_BYTES, &self->cost_ns);
+    }
+    return mempool_take_back(self->device, by, address, MEMORY_ANY_BYTES, "cudaFreeAsync");
+}
+
+CUDART_STREAM_FUNCTION(cudaMallocAsync, (void **ptr, size_t bytes, cudaStream_t stream),
+                       pool_hand_out_current(&self, ptr, bytes))
+CUDART_STREAM_FUNCTION(cudaMallocFromPoolAsync,
+                       (void **ptr, size_t bytes, cudaMemPool_t handle, cudaStream_t stream),
+                       pool_hand_out_of(&self, handle, ptr, bytes))
 CUDART_FORMS(cudaFreeAsync, (void *ptr, cudaStream_t stream), call_begin_at(&self, SIM_CALL_FREE_ASYNC, ptr),
-             mempool_take_back(self.device, stream, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES, "cudaFreeAsync"))
+             pool_take_back(&self, (uint64_t)(uintptr_t)ptr, stream))
 
 /* Pinned memory of one of the devices, shared with nobody. */
 static int pool_make(call *self, cudaMemPool_t *handle, const struct cudaMemPoolProps *props)

@@ -92,7 +92,8 @@ struct sim_device {
     uint64_t base_address, space_bytes;          /* where its addresses are */
     uint64_t pool_chunk_bytes;                   /* what pools take of the memory: whole ones of these */
     treap    opened;                             /* share.c: what another process has of it, or it of another */
-    struct mempool *pools, *current_pool;       /* memory.h; the first is the device's own. Current: the runtime's */
+    struct mempool *pools, *current_pool;       /* memory.h; the first is the device's own. Current: of the runtime,
+                                                    NULL: the own */
 };
 
 typedef enum sim_bank { SIM_BANK_HOST, SIM_BANK_MANAGED, SIM_BANK_COUNT } sim_bank;

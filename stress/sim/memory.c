@@ -232,12 +232,14 @@ void mempools_settle(sim_device *device)
 void mempool_close(sim_device *device, mempool *self)
 {
     self->is_closed = 1;
+    if (device->current_pool == self) device->current_pool = NULL;
     mempools_settle(device);
 }
 
 void mempools_destroy(sim_device *device)
 {
     while (device->pools) mempool_destroy(device, device->pools);
+    device->current_pool = NULL;
 }
 
 void mempools_count(const sim_device *device, sim_counters *counters)
@@ -295,14 +297,6 @@ static mempool_block *mempool_supply(sim_device *device, mempool *self, const st
     return found;
 }
 
-static stream_queue *mempool_stream(sim_device *device, const void *handle, int *code)
-{
-    stream_queue *found = work_find_stream(device, handle, code);
-    if (!found || !found->capture) return found;
-    *code = SIM_NOT_SUPPORTED;
-    return NULL;
-}
-
 /* To hand a piece out, and to take it back, is a use of it, by nobody else's number: others must be in order. */
 static void mempool_touch(sim_device *device, const stream_queue *by, const address_range *piece)
 {
@@ -311,18 +305,16 @@ static void mempool_touch(sim_device *device, const stream_queue *by, const addr
     access_use(device, by, &all);
 }
 
-int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void **ptr, uint64_t bytes,
+int mempool_hand_out(sim_device *device, mempool *self, stream_queue *to, void **ptr, uint64_t bytes,
                      uint64_t *cost_ns)
 {
-    int code = SIM_SUCCESS;
     sim *machine = device->sim;
     uint64_t whole = memory_round_up(bytes, MEMPOOL_UNIT);
     if (bytes == 0) {
         *ptr = NULL;
         return SIM_SUCCESS;
     }
-    stream_queue *to = mempool_stream(device, handle, &code);
-    code = to ? work_issue(device, to, 0) : code;
+    int code = to->capture ? SIM_NOT_SUPPORTED : work_issue(device, to, 0);
     if (code != SIM_SUCCESS) return code;
     mempool_block *block = mempool_supply(device, self, to, whole, cost_ns);
     if (!block) return SIM_OUT_OF_MEMORY;
@@ -335,9 +327,8 @@ int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void
     return SIM_SUCCESS;
 }
 
-int mempool_take_back(sim_device *device, const void *handle, uint64_t address, uint64_t bytes, const char *action)
+int mempool_take_back(sim_device *device, stream_queue *by, uint64_t address, uint64_t bytes, const char *action)
 {
-    int code = SIM_SUCCESS;
     devmem_place place;
     mempool_block freed;
     if (address == 0) return SIM_SUCCESS;
@@ -347,8 +338,7 @@ int mempool_take_back(sim_device *device, const void *handle, uint64_t address, 
         ENGINE_REPORT(device, "%s of %s, which %s", action, engine_name(device, address).text, wrong);
         return SIM_INVALID_VALUE;
     }
-    stream_queue *by = mempool_stream(device, handle, &code);
-    if (!by) return code;
+    if (by->capture) return SIM_NOT_SUPPORTED;
     memset(&freed, 0, sizeof freed);
     streams_record(&device->sim->streams, by, device->sim->now_ns, &freed.freed);
     mempool_touch(device, by, place.piece);

@@ -132,6 +132,21 @@ static sim_call table_call_of(gpuarena_memory kind, int gives_back)
     return calls[(uint32_t)kind <= GPUARENA_MEMORY_ASYNC ? kind : GPUARENA_MEMORY_DEVICE][gives_back];
 }
 
+/* From the device's own pool, and back to it. */
+static int table_draw(sim_device *device, const void *stream, void **ptr, uint64_t bytes, uint64_t *cost_ns)
+{
+    int code;
+    stream_queue *to = work_find_stream(device, stream, &code);
+    return to ? mempool_hand_out(device, mempool_of(device), to, ptr, bytes, cost_ns) : code;
+}
+
+static int table_return(sim_device *device, const void *stream, uint64_t address, uint64_t bytes)
+{
+    int code;
+    stream_queue *by = work_find_stream(device, stream, &code);
+    return by ? mempool_take_back(device, by, address, bytes, "give_back") : code;
+}
+
 static int table_obtain(table_call *call, gpuarena_memory kind, void **ptr, uint64_t bytes, const void *stream)
 {
     sim_device *device = call->device;
@@ -141,7 +156,7 @@ static int table_obtain(table_call *call, gpuarena_memory kind, void **ptr, uint
     case GPUARENA_MEMORY_PINNED:  return bank_obtain(device, SIM_BANK_HOST, ptr, bytes, cost_ns);
     case GPUARENA_MEMORY_MANAGED: return bank_obtain(device, SIM_BANK_MANAGED, ptr, bytes, cost_ns);
     case GPUARENA_MEMORY_DEVICE:  return memory_obtain(device, call->lie, ptr, bytes, cost_ns);
-    case GPUARENA_MEMORY_ASYNC:   return mempool_hand_out(device, mempool_of(device), stream, ptr, bytes, cost_ns);
+    case GPUARENA_MEMORY_ASYNC:   return table_draw(device, stream, ptr, bytes, cost_ns);
     }
     return SIM_NOT_SUPPORTED;
 }
@@ -154,7 +169,7 @@ static int table_give_back(table_call *call, gpuarena_memory kind, uint64_t addr
     switch (kind) {
     case GPUARENA_MEMORY_PINNED:  return bank_give_back(device, SIM_BANK_HOST, address, bytes, cost_ns);
     case GPUARENA_MEMORY_MANAGED: return bank_give_back(device, SIM_BANK_MANAGED, address, bytes, cost_ns);
-    case GPUARENA_MEMORY_ASYNC:   return mempool_take_back(device, stream, address, bytes, "give_back");
+    case GPUARENA_MEMORY_ASYNC:   return table_return(device, stream, address, bytes);
     case GPUARENA_MEMORY_DEVICE:  return memory_give_back(device, address, bytes, cost_ns);
     }
     return SIM_NOT_SUPPORTED;

@@ -306,7 +306,7 @@ static int work_wait_mark(sim_device *device, const stream_mark *mark, int is_kn
     if (!cost_ns && mark->end_ns > machine->now_ns) return SIM_NOT_READY;
     if (cost_ns) work_wait_until(machine, mark->end_ns, cost_ns);
     if (!is_known) streams_host_follow(&machine->streams, mark);
-    if (cost_ns) mempools_settle(device);
+    for (int i = 0; cost_ns && i < machine->device_count; i++) mempools_settle(&machine->devices[i]);
     return SIM_SUCCESS;
 }
 

@@ -132,6 +132,28 @@ static void test_many_handles(void)
     CHECK_INT(wrong, ==, 0);
 }
 
+/* ---- pools: one may lie where another one lay */
+
+static void test_current_pool(void)
+{
+    enum { MOST = 20 };
+    cudaMemPool_t own, pools[MOST], now;
+    struct cudaMemPoolProps props;
+    int wrong = 0;
+    memset(&props, 0, sizeof props);
+    props.allocType = cudaMemAllocationTypePinned;
+    props.location.type = cudaMemLocationTypeDevice;
+    CHECK_DONE(cudaDeviceGetDefaultMemPool(&own, 0));
+    for (int i = 0; i < MOST; i++) wrong += cudaMemPoolCreate(&pools[i], &props) != cudaSuccess;
+    CHECK_DONE(cudaDeviceSetMemPool(0, pools[MOST / 2]));
+    for (int i = 0; i < MOST; i++) wrong += cudaMemPoolDestroy(pools[i]) != cudaSuccess;
+    for (int i = 0; i < MOST; i++) {
+        wrong += cudaMemPoolCreate(&pools[i], &props) != cudaSuccess;
+        wrong += cudaDeviceGetMemPool(&now, 0) != cudaSuccess || now != own;
+    }
+    CHECK_MSG(wrong == 0, "when the current pool is destroyed, the device's own is current, whatever is made then");
+}
+
 /* ---- functions that are called back; kernels */
 
 static int host_calls;
@@ -271,7 +293,7 @@ static void run(void)
     static const machine_test tests[] = {
         { test_round_trips, 2, NULL }, { test_pinned_memory, 1, NULL },
         { test_the_host_among_sixteen_devices, 16, NULL }, { test_attributes_and_properties, 2, NULL },
-        { test_many_handles, 1, NULL }, { test_host_functions, 1, NULL },
+        { test_many_handles, 1, NULL }, { test_current_pool, 1, NULL }, { test_host_functions, 1, NULL },
         { test_registration, 1, NULL }, { test_configurations_nest, 1, NULL }, { test_last_error, 1, NULL },
         { test_names_of_codes, 1, NULL }, { test_codes, 1, NULL }
     };
