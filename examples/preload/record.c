@@ -12,21 +12,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef struct block { const void *ptr; uint64_t number; unsigned stream; int device; } block;
-typedef struct event { cudaEvent_t handle; unsigned stream; } event;
+/* A live block, or an event that was recorded: then the stream is the one it was recorded on. */
+typedef struct item { const void *ptr; uint64_t number; unsigned stream; int device; } item;
+/* By a hash of ptr; linear probing; NULL: empty. */
+typedef struct table { item *items; size_t room, count; } table;
 enum { STREAMS = 1024 };                         /* as many as replay has; more count as the default stream */
 static struct {
     pthread_mutex_t lock;                        /* of all that follows */
     FILE *out;
     uint64_t next;                               /* number of the next block */
-    block *blocks;                               /* live, by a hash of the address; linear probing; NULL: empty */
-    size_t block_room, block_count;
-    event *events;                               /* recorded, and the stream they were recorded on */
-    size_t event_count, event_room;
+    table blocks, events;
     cudaStream_t streams[STREAMS];               /* by number, from 1 */
     unsigned stream_count;
     int failed;                                  /* no host memory, or no file: nothing more is written */
-} trace = { PTHREAD_MUTEX_INITIALIZER, NULL, 0, NULL, 0, 0, NULL, 0, 0, { 0 }, 1, 0 };
+} trace = { PTHREAD_MUTEX_INITIALIZER, NULL, 0, { NULL, 0, 0 }, { NULL, 0, 0 }, { 0 }, 1, 0 };
 
 INTERPOSED(cudaMalloc, (void **, size_t));
 INTERPOSED(cudaFree, (void *));
@@ -108,64 +107,77 @@ static unsigned number_of(cudaStream_t stream)
     return trace.stream_count++;
 }
 
-static block *place_of(const void *ptr)
+static item *place_of(const table *self, const void *ptr)
 {
-    size_t at = (size_t)(((uintptr_t)ptr >> 8) * (uintptr_t)0x9E3779B97F4A7C15u) & (trace.block_room - 1);
-    while (trace.blocks[at].ptr && trace.blocks[at].ptr != ptr) at = (at + 1) & (trace.block_room - 1);
-    return &trace.blocks[at];
+    size_t at = (size_t)((uint64_t)(uintptr_t)ptr * 0x9E3779B97F4A7C15u >> 32) & (self->room - 1);
+    while (self->items[at].ptr && self->items[at].ptr != ptr) at = (at + 1) & (self->room - 1);
+    return &self->items[at];
 }
 
-static int grow_blocks(void)
+/* Room for one more: 0 for want of memory. */
+static int grow(table *self)
 {
-    size_t at, old_room = trace.block_room, room = old_room ? old_room * 2 : 1024;
-    block *old = trace.blocks, *fresh = (block *)calloc(room, sizeof *fresh);
-    if (!fresh) return 0;
-    trace.blocks = fresh;
-    trace.block_room = room;
-    for (at = 0; at < old_room; at++)
-        if (old[at].ptr) *place_of(old[at].ptr) = old[at];
-    free(old);
+    table old = *self;
+    size_t at;
+    if (old.count * 2 < old.room) return 1;
+    self->room = old.room ? old.room * 2 : 1024;
+    self->items = (item *)calloc(self->room, sizeof *self->items);
+    if (!self->items) *self = old;
+    if (self->items == old.items) return 0;
+    for (at = 0; at < old.room; at++)
+        if (old.items[at].ptr) *place_of(self, old.items[at].ptr) = old.items[at];
+    free(old.items);
     return 1;
+}
+
+/* Instead of what the table has of the same address. */
+static void put(table *self, const item *made)
+{
+    if (!grow(self)) {
+        fail("no host memory");
+        return;
+    }
+    self->count += !place_of(self, made->ptr)->ptr;
+    *place_of(self, made->ptr) = *made;
 }
 
 static void note_alloc(const void *ptr, size_t bytes, cudaStream_t stream)
 {
-    block made;
+    item made;
     pthread_mutex_lock(&trace.lock);
-    if (is_open() && trace.block_count * 2 >= trace.block_room && !grow_blocks()) fail("no host memory");
-    if (!trace.failed) {
+    if (is_open()) {
         made.ptr = ptr;
         made.number = trace.next++;
         made.stream = number_of(stream);
         made.device = interpose_device(stream);
-        trace.block_count += !place_of(ptr)->ptr;
-        *place_of(ptr) = made;
-        fprintf(trace.out, "a %" PRIu64 " %zu %u\n", made.number, bytes, made.stream);
+        put(&trace.blocks, &made);
+        if (!trace.failed) fprintf(trace.out, "a %" PRIu64 " %zu %u\n", made.number, bytes, made.stream);
     }
     pthread_mutex_unlock(&trace.lock);
 }
 
 /* Takes a block out of the table; those behind it move up, so that each is still found. */
-static void drop(block *gone)
+static void drop(item *gone)
 {
-    size_t at = (size_t)(gone - trace.blocks);
-    block moved;
-    trace.block_count--;
+    table *self = &trace.blocks;
+    size_t at = (size_t)(gone - self->items);
+    item moved;
+    self->count--;
     gone->ptr = NULL;
-    while (at = (at + 1) & (trace.block_room - 1), trace.blocks[at].ptr) {
-        moved = trace.blocks[at];
-        trace.blocks[at].ptr = NULL;
-        *place_of(moved.ptr) = moved;
+    while (at = (at + 1) & (self->room - 1), self->items[at].ptr) {
+        moved = self->items[at];
+        self->items[at].ptr = NULL;
+        *place_of(self, moved.ptr) = moved;
     }
 }
 
 /* on_own: on the stream of the allocation, for cudaFree is on all streams. */
 static void note_free(const void *ptr, cudaStream_t stream, int on_own)
 {
-    block *found;
+    item *found;
     unsigned number;
     pthread_mutex_lock(&trace.lock);
-    if (ptr && trace.block_room && !trace.failed && (found = place_of(ptr))->ptr) {
+    if (ptr && trace.blocks.room && !trace.failed && (found = place_of(&trace.blocks, ptr))->ptr) {
         number = on_own ? found->stream : number_of(stream);
         if (number == found->stream) fprintf(trace.out, "f %" PRIu64 "\n", found->number);
         else fprintf(trace.out, "f %" PRIu64 " %u\n", found->number, number);
@@ -179,50 +191,33 @@ static void note_reset(int device)
 {
     size_t at = 0;
     pthread_mutex_lock(&trace.lock);
-    while (at < trace.block_room && !trace.failed) {
-        if (trace.blocks[at].ptr && trace.blocks[at].device == device) {
-            fprintf(trace.out, "f %" PRIu64 "\n", trace.blocks[at].number);
-            drop(&trace.blocks[at]);
+    while (at < trace.blocks.room && !trace.failed) {
+        item *each = &trace.blocks.items[at];
+        if (each->ptr && each->device == device) {
+            fprintf(trace.out, "f %" PRIu64 "\n", each->number);
+            drop(each);
         } else at++;
     }
     pthread_mutex_unlock(&trace.lock);
 }
 
-static event *event_of(cudaEvent_t handle)
-{
-    size_t at;
-    for (at = trace.event_count; at-- > 0;)
-        if (trace.events[at].handle == handle) return &trace.events[at];
-    return NULL;
-}
-
 static void note_record(cudaEvent_t handle, cudaStream_t stream)
 {
-    event *found, *more;
+    item made = { handle, 0, 0, 0 };
     pthread_mutex_lock(&trace.lock);
-    found = event_of(handle);
-    if (!found && trace.event_count == trace.event_room) {
-        more = (event *)realloc(trace.events, (trace.event_room * 2 + 64) * sizeof *more);
-        if (more) trace.event_room = trace.event_room * 2 + 64;
-        if (more) trace.events = more;
-        else fail("no host memory");
-    }
-    if (!found && !trace.failed) found = &trace.events[trace.event_count++];
-    if (found) {
-        found->handle = handle;
-        found->stream = number_of(stream);
-    }
+    made.stream = number_of(stream);
+    if (!trace.failed) put(&trace.events, &made);
     pthread_mutex_unlock(&trace.lock);
 }
 
 static void note_wait(cudaStream_t stream, cudaEvent_t handle)
 {
-    event *found;
+    item *found;
     unsigned number;
     pthread_mutex_lock(&trace.lock);
-    found = event_of(handle);
     number = number_of(stream);
-    if (found && found->stream != number && is_open())
+    found = trace.events.room ? place_of(&trace.events, handle) : NULL;
+    if (found && found->ptr && found->stream != number && is_open())
         fprintf(trace.out, "w %u %u\n", number, found->stream);
     pthread_mutex_unlock(&trace.lock);
 }

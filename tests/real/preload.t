@@ -19,7 +19,8 @@ plan skip_all => "no $_" for grep { !-e } values %library;
 plan skip_all => 'a sanitizer must be loaded first, and so must these libraries'
     if qx(nm -D "$build/libcudart-sim.so" 2>/dev/null) =~ /__[at]san_init/;
 
-for (['program', 'program'], ['own', 'program', '-DCUDA_API_PER_THREAD_DEFAULT_STREAM'], ['family', 'family'], ['reset', 'reset']) {
+for (['program', 'program'], ['own', 'program', '-DCUDA_API_PER_THREAD_DEFAULT_STREAM'], ['family', 'family'],
+     ['reset', 'reset'], ['events', 'events']) {
     my ($name, $source, @flags) = @$_;
     is(system($cc, '-std=gnu99', @flags, @cuda, "$FindBin::Bin/preload/$source.c", '-o', "$dir/$name", "-L$build/sim", '-lcudart'),
        0, "$name is built") or BAIL_OUT('no program');
@@ -82,6 +83,10 @@ is(() = $rows =~ /,ok,/g, 3, 'on each policy') or diag $rows;
 ($status, $out, $err) = run_program(LIBRARY => 'record', GPUARENA_TRACE => "$dir/own.trace", NAME => 'own');
 my $own = do { local (@ARGV, $/) = "$dir/own.trace"; <> };
 is($own, join('', @lines), 'a program whose threads have default streams of their own is recorded, too');
+
+($status, $out, $err) = run_program(LIBRARY => 'record', GPUARENA_TRACE => "$dir/events.trace", NAME => 'events');
+is($status, 0, 'a program of many events is done in time') or diag $err;
+is(qx(grep -c '^w 2 1' "$dir/events.trace"), "200000\n", 'and each wait is recorded');
 
 # ---- several devices, and processes
 my @two = (NAME => 'family', GPUARENA_SIM => 'device=8G*2,work=1000000000');
