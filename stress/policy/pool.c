@@ -14,11 +14,13 @@ static int pool_open_arena(pool *self, const policy *chosen, problem *why)
     gpuarena_result result = gpuarena_create(&config, &self->arena);
     if (result) {
         gpuarena_failure failure;
+        const char *own = "arena: ";             /* some begin with the name */
         char text[400];
         gpuarena_last_failure(NULL, &failure);
         gpuarena_failure_text(&failure, text, sizeof text);
         return problem_set(why, result == GPUARENA_INVALID_CONFIG ? EXIT_USAGE : EXIT_HARNESS,
-                           "policy '%s': no arena: %s", chosen->text, text);
+                           "policy '%s': no arena: %s", chosen->text,
+                           text + (strncmp(text, own, strlen(own)) ? 0 : strlen(own)));
     }
     gpuarena_get_config(self->arena, &config);
     self->alignment_bytes = config.alignment;
