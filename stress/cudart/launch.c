@@ -80,8 +80,8 @@ static int launch_skip(const call *self)
 }
 
 #define LAUNCH_FUNCTION(name) \
-    CUDART_STREAM_FUNCTION(name, (const void *function, dim3 grid, dim3 block, void **arguments, size_t shared_bytes, \
-                                  cudaStream_t stream), \
+    CUDART_STREAM_FUNCTION(name, (const void *function, dim3 grid, dim3 block, void **arguments, \
+                                  size_t shared_bytes, cudaStream_t stream), \
                            ((void)function, (void)grid, (void)block, (void)arguments, (void)shared_bytes, \
                             launch_skip(&self)))
 LAUNCH_FUNCTION(cudaLaunchKernel)
