@@ -14,6 +14,7 @@
 
 /* Calls of the runtime that the arena makes come back to this library, and pass through: this thread is inside. */
 static __thread int inside;
+static __thread cudaError_t last_code;           /* of what the arena refused: cudaGetLastError's */
 
 enum { DEVICES = 64 };
 static struct {
@@ -31,6 +32,8 @@ INTERPOSED(cudaFreeAsync, (void *, cudaStream_t));
 INTERPOSED(cudaMemGetInfo, (size_t *, size_t *));
 INTERPOSED(cudaStreamDestroy, (cudaStream_t));
 INTERPOSED(cudaDeviceReset, (void));
+INTERPOSED(cudaGetLastError, (void));
+INTERPOSED(cudaPeekAtLastError, (void));
 
 static void say_failure(gpuarena *arena)
 {
@@ -69,15 +72,19 @@ static gpuarena *arena_of(gpuarena_stream stream)
     return arena;
 }
 
-static cudaError_t code_of(gpuarena *arena, gpuarena_result result)
+static cudaError_t refusal(gpuarena *arena, gpuarena_result result)
 {
     gpuarena_failure failure;
-    if (result == GPUARENA_OK) return cudaSuccess;
     gpuarena_last_failure(NULL, &failure);
     if (result == GPUARENA_OUT_OF_MEMORY || result == GPUARENA_HOST_MEMORY) say_failure(arena);
     if (result == GPUARENA_OUT_OF_MEMORY || result == GPUARENA_HOST_MEMORY) return cudaErrorMemoryAllocation;
     if (result == GPUARENA_CAPTURE) return cudaErrorStreamCaptureUnsupported;
     return failure.driver_code > 0 ? (cudaError_t)failure.driver_code : cudaErrorInvalidValue;
+}
+
+static cudaError_t code_of(gpuarena *arena, gpuarena_result result)
+{
+    return result == GPUARENA_OK ? cudaSuccess : (last_code = refusal(arena, result));
 }
 
 /* Allocates from an arena, as arena_of has it. 0: there is none, and the runtime is to be asked. */
@@ -193,6 +200,20 @@ EXPORTED cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
         if (stats.limit_bytes < *total_bytes) *total_bytes = (size_t)stats.limit_bytes;
     }
     inside--;
+    return code;
+}
+
+/* The runtime knows nothing of what the arena refused, and the arena wants to know nothing of that. */
+EXPORTED cudaError_t cudaPeekAtLastError(void)
+{
+    return !inside && last_code ? last_code : REAL(cudaPeekAtLastError)();
+}
+
+EXPORTED cudaError_t cudaGetLastError(void)
+{
+    cudaError_t code = cudaPeekAtLastError();
+    (void)REAL(cudaGetLastError)();
+    if (!inside) last_code = cudaSuccess;
     return code;
 }
 

@@ -51,8 +51,10 @@ int main(void)
     CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
     printf("total %zu MiB, free %zu MiB, taken %zu MiB\n", total_bytes / MIB, free_bytes / MIB,
            (before - free_bytes) / MIB);
-    printf("too much: %s\n", cudaGetErrorName(cudaMalloc(&huge, total_bytes)));
-    (void)cudaGetLastError();
+    printf("too much: %s", cudaGetErrorName(cudaMalloc(&huge, total_bytes)));
+    printf(", %s", cudaGetErrorName(cudaPeekAtLastError()));
+    printf(", %s", cudaGetErrorName(cudaGetLastError()));
+    printf(", %s\n", cudaGetErrorName(cudaGetLastError()));
     if (on_two_streams()) return 1;
     CUDA(cudaFree(weights));
     CUDA(cudaFree(NULL));
