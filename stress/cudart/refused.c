@@ -10,7 +10,7 @@
     X(cudaDeviceGetGraphMemAttribute) X(cudaDeviceSetGraphMemAttribute) X(cudaGetSymbolAddress) \
     X(cudaGetSymbolSize) X(cudaGraphAddEmptyNode) X(cudaGraphAddNode) X(cudaGraphConditionalHandleCreate) \
     X(cudaGraphDebugDotPrint) X(cudaGraphNodeGetDependencies) X(cudaGraphNodeGetType) X(cudaGraphRetainUserObject) \
-    X(cudaHostRegister) X(cudaHostUnregister) X(cudaHostGetDevicePointer) \
+    X(cudaHostRegister) X(cudaHostUnregister) \
     X(cudaIpcGetEventHandle) X(cudaIpcOpenEventHandle) \
     X(cudaKernelSetAttributeForDevice) X(cudaLibraryGetGlobal) X(cudaLibraryGetKernel) X(cudaLibraryGetKernelCount) \
     X(cudaLibraryGetManaged) X(cudaLibraryGetUnifiedFunction) X(cudaLibraryLoadData) X(cudaLibraryLoadFromFile) \

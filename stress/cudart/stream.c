@@ -21,12 +21,21 @@ int stream_command(const call *self, graph_act act, const void *payload, size_t 
 
 /* ---- Streams: made, destroyed, asked, waited for */
 
-static int stream_make(call *self, cudaStream_t *stream, unsigned flags)
+/* It means nothing but what is told of it. Beyond the range: its nearest end. */
+static int stream_priority(int asked)
+{
+    return asked > 0 ? 0 : asked < STREAM_HIGHEST_PRIORITY ? STREAM_HIGHEST_PRIORITY : asked;
+}
+
+static int stream_make(call *self, cudaStream_t *stream, unsigned flags, int priority)
 {
     void *made;
     if (!stream || flags & ~(unsigned)cudaStreamNonBlocking) return SIM_INVALID_VALUE;
     int code = work_create_stream(self->device, !(flags & cudaStreamNonBlocking), &made);
-    if (code == SIM_SUCCESS) *stream = made;
+    if (code == SIM_SUCCESS) {
+        *stream = made;
+        work_find_stream(self->device, made, &code)->priority = stream_priority(priority);
+    }
     return code;
 }
 
@@ -44,12 +53,11 @@ static int stream_flags(const stream_queue *stream, unsigned *flags)
     return SIM_SUCCESS;
 }
 
-CUDART_FUNCTION(cudaStreamCreate, (cudaStream_t *stream), stream_make(&self, stream, cudaStreamDefault))
+CUDART_FUNCTION(cudaStreamCreate, (cudaStream_t *stream), stream_make(&self, stream, cudaStreamDefault, 0))
 CUDART_FUNCTION(cudaStreamCreateWithFlags, (cudaStream_t *stream, unsigned int flags),
-                stream_make(&self, stream, flags))
-/* Priorities mean nothing, and none is kept: any will do. */
+                stream_make(&self, stream, flags, 0))
 CUDART_FUNCTION(cudaStreamCreateWithPriority, (cudaStream_t *stream, unsigned int flags, int priority),
-                ((void)priority, stream_make(&self, stream, flags)))
+                stream_make(&self, stream, flags, priority))
 CUDART_FUNCTION(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest), stream_priorities(least, greatest))
 CUDART_FUNCTION(cudaStreamDestroy, (cudaStream_t stream),
                 work_destroy_stream(self.device, stream, "cudaStreamDestroy"))
@@ -59,7 +67,8 @@ CUDART_STREAM_FUNCTION(cudaStreamQuery, (cudaStream_t stream),
                        work_wait_stream(self.device, self.stream, "cudaStreamQuery", NULL))
 CUDART_STREAM_FUNCTION(cudaStreamGetFlags, (cudaStream_t stream, unsigned int *flags),
                        stream_flags(self.stream, flags))
-CUDART_STREAM_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priority), call_put(priority, 0))
+CUDART_STREAM_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priority),
+                       call_put(priority, self.stream->priority))
 #if CUDART_VERSION >= 12080
 CUDART_STREAM_FUNCTION(cudaStreamGetDevice, (cudaStream_t stream, int *device), call_put(device, self.stream->device))
 #endif

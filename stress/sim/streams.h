@@ -17,6 +17,7 @@ typedef struct stream_queue {
     stream_kind kind;
     int      device;                             /* its ordinal */
     int      is_blocking;                        /* 1: waits for the legacy stream, which waits for it */
+    int      priority;                           /* the runtime's: nothing comes of it */
     int      is_closed;                          /* destroyed; what it was given goes on */
     uint64_t id;                                 /* never given again, from 1; legacy: STREAMS_LEGACY_ID + device */
     uint64_t thread;                             /* whose, if it is a thread's */
