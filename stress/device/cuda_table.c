@@ -1,152 +1,81 @@
-/* The counting table: memory calls on the list, the rest as it is. */
+/* The counting table: memory calls go into the books, the rest as it is. */
 #include "cuda_table.h"
 
-/* ---- Ranges by address, and how many reach into each granule or page */
+#include <stdlib.h>
 
-/* One more range in each unit that it reaches into, or one less. */
-static void units_count(device_table *units, uint64_t unit_bytes, uint64_t address, uint64_t bytes, int goes)
-{
-    for (uint64_t at = address / unit_bytes; bytes > 0 && at <= (address + (bytes - 1)) / unit_bytes; at++) {
-        uint64_t count = device_table_take(units, at);
-        if (!goes || count > 1) device_table_add(units, at, goes ? count - 1 : count + 1);
-    }
-}
-
-static void ranges_count(device_ranges *self, uint64_t address, uint64_t bytes, int goes)
-{
-    uint64_t whole_bytes = memory_round_up(bytes, SIM_GRANULE);
-    if (bytes < SIM_GRANULE) units_count(&self->pages, SIM_GRANULE, address, bytes, goes);
-    else self->block_bytes += goes ? 0 - whole_bytes : whole_bytes;
-}
-
-void device_ranges_add(device_ranges *self, uint64_t address, uint64_t bytes)
-{
-    device_table_add(&self->held, address, bytes);
-    ranges_count(self, address, bytes, 0);
-}
-
-int device_ranges_remove(device_ranges *self, uint64_t address)
-{
-    uint64_t bytes = device_table_take(&self->held, address);
-    ranges_count(self, address, bytes, 1);
-    return bytes > 0;
-}
-
-static int ranges_reach(const device_range *range, uint64_t address, uint64_t bytes)
-{
-    uint64_t inside = address - range->address;
-    return address >= range->address && inside < range->bytes && bytes <= range->bytes - inside;
-}
-
-int device_ranges_hold(const device_ranges *self, uint64_t address, uint64_t bytes)
-{
-    const device_range exact = { address, device_table_find(&self->held, address) };
-    if (!bytes || ranges_reach(&exact, address, bytes)) return 1;
-    for (size_t at = 0; at < self->held.capacity; at++) {
-        if (ranges_reach(&self->held.slots[at], address, bytes)) return 1;
-    }
-    return 0;
-}
-
-uint64_t device_ranges_bytes(const device_ranges *self)
-{
-    return self->block_bytes + self->pages.count * SIM_GRANULE;
-}
-
-void device_ranges_clear(device_ranges *self)
-{
-    device_table_clear(&self->held);
-    device_table_clear(&self->pages);
-    self->block_bytes = 0;
-}
-
-/* ---- Books of virtual memory */
-
-void device_pages_create(device_pages *self, uint64_t handle, uint64_t bytes)
-{
-    device_table_add(&self->handles, handle, bytes);
-    self->held_bytes += bytes;
-}
-
-void device_pages_destroy(device_pages *self, uint64_t handle)
-{
-    self->held_bytes -= device_table_take(&self->handles, handle);
-}
-
-void device_pages_map(device_pages *self, uint64_t address, uint64_t bytes)
-{
-    units_count(&self->mapped, self->page_bytes, address, bytes, 0);
-}
-
-void device_pages_unmap(device_pages *self, uint64_t address, uint64_t bytes)
-{
-    units_count(&self->mapped, self->page_bytes, address, bytes, 1);
-}
-
-uint64_t device_pages_run(const device_pages *self, uint64_t address, uint64_t most_bytes)
-{
-    uint64_t reached = 0;
-    if (!self->page_bytes) return 0;
-    while (reached < most_bytes && address <= UINT64_MAX - reached
-           && device_table_find(&self->mapped, (address + reached) / self->page_bytes)) {
-        reached += self->page_bytes - (address + reached) % self->page_bytes;
-    }
-    return reached < most_bytes ? reached : most_bytes;
-}
-
-int device_pages_hold(const device_pages *self, uint64_t address, uint64_t bytes)
-{
-    return device_pages_run(self, address, bytes) == bytes;
-}
-
-void device_pages_clear(device_pages *self)
-{
-    device_table_clear(&self->ranges);
-    device_table_clear(&self->handles);
-    device_table_clear(&self->mapped);
-    self->held_bytes = 0;
-}
-
-/* ---- The counting table: memory calls on the list, the rest as it is */
-
-#ifndef GPUARENA_NO_CUDA
-
-#include <cuda_runtime_api.h>
-
+#include "../base/program.h"
 #include "../sim/entries.h"
 
-static uint64_t cuda_table_address(const void *ptr)
+/* ---- The books, and the device memory behind what is in them */
+
+typedef struct cuda_held { treap_node place; uint64_t bytes; } cuda_held;    /* ties: the later comes last */
+
+/* The last entry that begins there or below; NULL: there is none. */
+static cuda_held *cuda_table_below(const cuda_table *self, int book, uint64_t key)
 {
-    return (uint64_t)(uintptr_t)ptr;
+    return treap_until(&self->books[book], key);
+}
+
+/* One piece more lies in the granule, or one less. */
+static void cuda_table_count_piece(device_table *granules, uint64_t granule, int goes)
+{
+    uint64_t count = device_table_take(granules, granule);
+    if (!goes || count > 1) device_table_add(granules, granule, goes ? count - 1 : count + 1);
+}
+
+static void cuda_table_weigh(cuda_table *self, cuda_book book, const cuda_held *held, int goes)
+{
+    uint64_t whole_bytes = memory_round_up(held->bytes, SIM_GRANULE), address = held->place.key;
+    if (book == CUDA_MAPPED || book == CUDA_RESERVED) return;            /* addresses */
+    if (book == CUDA_CREATED || held->bytes >= SIM_GRANULE) {
+        self->whole_bytes += goes ? 0 - whole_bytes : whole_bytes;
+        return;
+    }
+    for (uint64_t at = address / SIM_GRANULE; at <= (address + held->bytes - 1) / SIM_GRANULE; at++) {
+        cuda_table_count_piece(&self->granules, at, goes);
+    }
+}
+
+void cuda_table_enter(cuda_table *self, cuda_book in, uint64_t key, uint64_t bytes)
+{
+    cuda_held *made = program_need(1, sizeof *made);
+    made->bytes = bytes;
+    treap_add(&self->books[in], &made->place, made, key, ++self->entered, 0);
+    cuda_table_weigh(self, in, made, 0);
+    memory_raise(&self->held_peak_bytes, cuda_table_held_bytes(self));
+}
+
+void cuda_table_drop(cuda_table *self, cuda_book from, uint64_t key)
+{
+    cuda_held *gone = cuda_table_below(self, (int)from, key);
+    if (!gone || gone->place.key != key) return;
+    cuda_table_weigh(self, from, gone, 1);
+    treap_remove(&self->books[from], &gone->place);
+    free(gone);
 }
 
 uint64_t cuda_table_held_bytes(const cuda_table *self)
 {
-    uint64_t held_bytes = self->pages.held_bytes;
-    for (int kind = 0; kind < CUDA_TABLE_KINDS; kind++) held_bytes += device_ranges_bytes(&self->ranges[kind]);
-    return held_bytes;
+    return self->whole_bytes + self->granules.count * SIM_GRANULE;
 }
 
 int cuda_table_holds(const cuda_table *self, const void *ptr, uint64_t bytes)
 {
-    uint64_t address = cuda_table_address(ptr);
-    int holds = device_pages_hold(&self->pages, address, bytes);
-    for (int kind = 0; kind < CUDA_TABLE_KINDS && !holds; kind++) {
-        holds = device_ranges_hold(&self->ranges[kind], address, bytes);
+    for (int book = 0; book <= CUDA_MAPPED; book++) {
+        uint64_t at = (uint64_t)(uintptr_t)ptr, left = bytes;
+        const cuda_held *held;
+        while ((held = cuda_table_below(self, book, at)) != NULL && at - held->place.key < held->bytes) {
+            uint64_t here = held->bytes - (at - held->place.key);
+            if (left <= here) return 1;
+            if (book != CUDA_MAPPED) break;
+            left -= here;
+            at += here;
+        }
     }
-    return holds;
+    return bytes == 0;
 }
 
-static void cuda_table_hold(cuda_table *self)
-{
-    uint64_t held_bytes = cuda_table_held_bytes(self);
-    memory_raise(&self->held_peak_bytes, held_bytes);
-}
-
-static void cuda_table_tell(const cuda_table *self, sim_call kind, const void *address, uint64_t bytes)
-{
-    if (self->watch) self->watch(self->watch_user, kind, cuda_table_address(address), bytes);
-}
+/* ---- The counting table */
 
 static __thread uint64_t cuda_table_called;
 
@@ -155,7 +84,25 @@ uint64_t cuda_table_thread_calls(void)
     return cuda_table_called;
 }
 
-/* An entry that is counted, and what becomes of the list where it succeeds, in words of its parameters
+static uint64_t cuda_table_address(const void *ptr)
+{
+    return (uint64_t)(uintptr_t)ptr;
+}
+
+static void cuda_table_tell(const cuda_table *self, sim_call kind, const void *address, uint64_t bytes)
+{
+    if (self->watch) self->watch(self->watch_user, kind, cuda_table_address(address), bytes);
+}
+
+static void cuda_table_drop_mappings(cuda_table *self, uint64_t address, uint64_t bytes)
+{
+    const cuda_held *at;
+    while ((at = treap_from(&self->books[CUDA_MAPPED], address, 0, 0)) != NULL && at->place.key - address < bytes) {
+        cuda_table_drop(self, CUDA_MAPPED, at->place.key);
+    }
+}
+
+/* An entry that is counted, and what becomes of the books where it succeeds, in words of its parameters
    (sim/entries.h). */
 #define CUDA_TABLE_ENTRY(group, name, names, booked) \
     static int cuda_table_##group##_##name ENTRY_##group##_##name \
@@ -173,35 +120,29 @@ uint64_t cuda_table_thread_calls(void)
 
 CUDA_TABLE_ENTRY(memory, obtain, (behind, kind, ptr, bytes, stream), {
     if (*ptr && bytes) {
-        device_ranges_add(&own->ranges[kind], cuda_table_address(*ptr), bytes);
+        cuda_table_enter(own, (cuda_book)kind, cuda_table_address(*ptr), bytes);
         cuda_table_tell(own, SIM_CALL_OBTAIN, *ptr, bytes);
-        cuda_table_hold(own);
     }
 })
 CUDA_TABLE_ENTRY(memory, give_back, (behind, kind, ptr, bytes, stream), {
-    device_ranges_remove(&own->ranges[kind], cuda_table_address(ptr));
+    cuda_table_drop(own, (cuda_book)kind, cuda_table_address(ptr));
     cuda_table_tell(own, SIM_CALL_GIVE_BACK, ptr, bytes);
 })
 CUDA_TABLE_ENTRY(vm, reserve, (behind, address, bytes, alignment), {
-    if (*address && bytes) device_table_add(&own->pages.ranges, cuda_table_address(*address), bytes);
+    if (*address && bytes) cuda_table_enter(own, CUDA_RESERVED, cuda_table_address(*address), bytes);
 })
 CUDA_TABLE_ENTRY(vm, release, (behind, address, bytes), {
-    (void)device_table_take(&own->pages.ranges, cuda_table_address(address));
+    cuda_table_drop(own, CUDA_RESERVED, cuda_table_address(address));
 })
-CUDA_TABLE_ENTRY(vm, create, (behind, page, bytes, traits), {
-    device_pages_create(&own->pages, *page, bytes);
-    cuda_table_hold(own);
-})
-CUDA_TABLE_ENTRY(vm, destroy, (behind, page, bytes), {
-    device_pages_destroy(&own->pages, page);
-})
+CUDA_TABLE_ENTRY(vm, create, (behind, page, bytes, traits), { cuda_table_enter(own, CUDA_CREATED, *page, bytes); })
+CUDA_TABLE_ENTRY(vm, destroy, (behind, page, bytes), { cuda_table_drop(own, CUDA_CREATED, page); })
 CUDA_TABLE_ENTRY(vm, map, (behind, address, bytes, page), {
-    device_pages_map(&own->pages, cuda_table_address(address), bytes);
+    cuda_table_enter(own, CUDA_MAPPED, cuda_table_address(address), bytes);
     cuda_table_tell(own, SIM_CALL_VM_MAP, address, bytes);
 })
 CUDA_TABLE_ENTRY(vm, access, (behind, address, bytes, mode), { })
 CUDA_TABLE_ENTRY(vm, unmap, (behind, address, bytes), {
-    device_pages_unmap(&own->pages, cuda_table_address(address), bytes);
+    cuda_table_drop_mappings(own, cuda_table_address(address), bytes);
     cuda_table_tell(own, SIM_CALL_VM_UNMAP, address, bytes);
 })
 
@@ -217,66 +158,36 @@ void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
         ENTRIES_VM(X)
     }
 #undef X
-    driver->fd.from_page = NULL;                 /* what comes from elsewhere is on no list */
+    driver->fd.from_page = NULL;                 /* what comes from elsewhere is in no book */
     driver->fd.to_page = NULL;
-    self->pages.page_bytes = driver->page_bytes;
 }
 
-/* How many bytes a call could not give back. */
-static uint64_t cuda_table_kept(int code, uint64_t bytes, int *failed)
+/* Gives back what an entry stands for. */
+static int cuda_table_undo(const gpuarena_driver *inner, int book, uint64_t key, uint64_t bytes)
 {
-    if (code) *failed = code;
-    return code ? bytes : 0;
+    void *ptr = (void *)(uintptr_t)key;
+    switch (book) {
+    case CUDA_MAPPED:   return inner->vm.unmap(inner, ptr, bytes);
+    case CUDA_RESERVED: return inner->vm.release(inner, ptr, bytes);
+    case CUDA_CREATED:  return inner->vm.destroy(inner, key, bytes);
+    default:            return inner->memory.give_back(inner, (gpuarena_memory)book, ptr, bytes, NULL);
+    }
 }
 
-/* What of a reserved range is mapped, each run of whole mappings at once. Addresses that stay are of no weight: only
-   the code is told. */
-static uint64_t cuda_table_clear_range(cuda_table *self, const device_range *range, int *failed)
-{
-    const gpuarena_driver *inner = &self->inner;
-    uint64_t kept_bytes = 0;
-    for (uint64_t at = 0, run; at < range->bytes; at += run ? run : self->pages.page_bytes) {
-        void *address = (void *)(uintptr_t)(range->address + at);
-        run = device_pages_run(&self->pages, range->address + at, range->bytes - at);
-        if (run) kept_bytes += cuda_table_kept(inner->vm.unmap(inner, address, run), run, failed);
-    }
-    if (range->bytes && !kept_bytes) {
-        int code = inner->vm.release(inner, (void *)(uintptr_t)range->address, range->bytes);
-        (void)cuda_table_kept(code, 0, failed);
-    }
-    return kept_bytes;
-}
-
-static uint64_t cuda_table_clear_pages(cuda_table *self, int *failed)
-{
-    uint64_t kept_bytes = 0;
-    for (size_t at = 0; at < self->pages.ranges.capacity; at++) {
-        kept_bytes += cuda_table_clear_range(self, &self->pages.ranges.slots[at], failed);
-    }
-    for (size_t at = 0; at < self->pages.handles.capacity; at++) {
-        const device_range *held = &self->pages.handles.slots[at];
-        int code = held->bytes ? self->inner.vm.destroy(&self->inner, held->address, held->bytes) : 0;
-        kept_bytes += cuda_table_kept(code, held->bytes, failed);
-    }
-    device_pages_clear(&self->pages);
-    return kept_bytes;
-}
-
+/* Addresses are of no weight: they stay where something is mapped still, and of others only the code is told. */
 uint64_t cuda_table_clear(cuda_table *self, int *failed)
 {
-    const gpuarena_driver *inner = &self->inner;
-    uint64_t kept_bytes = 0;
-    for (int kind = 0; kind < CUDA_TABLE_KINDS; kind++) {
-        for (size_t at = 0; at < self->ranges[kind].held.capacity; at++) {
-            const device_range held = self->ranges[kind].held.slots[at];
-            void *ptr = (void *)(uintptr_t)held.address;
-            if (!held.bytes) continue;
-            int code = inner->memory.give_back(inner, (gpuarena_memory)kind, ptr, held.bytes, NULL);
-            kept_bytes += cuda_table_kept(code, held.bytes, failed);
+    uint64_t kept_bytes = 0, mapped_bytes = 0;
+    for (int book = 0; book < CUDA_BOOKS; book++) {
+        for (const cuda_held *at; (at = treap_from(&self->books[book], 0, 0, 0)) != NULL;) {
+            int is_left = book == CUDA_RESERVED && mapped_bytes;
+            int code = is_left ? 0 : cuda_table_undo(&self->inner, book, at->place.key, at->bytes);
+            if (code) *failed = code;
+            if (code && book == CUDA_MAPPED) mapped_bytes += at->bytes;
+            if (code && book != CUDA_RESERVED) kept_bytes += at->bytes;
+            cuda_table_drop(self, (cuda_book)book, at->place.key);
         }
-        device_ranges_clear(&self->ranges[kind]);
     }
-    return kept_bytes + cuda_table_clear_pages(self, failed);
+    device_table_clear(&self->granules);
+    return kept_bytes;
 }
-
-#endif

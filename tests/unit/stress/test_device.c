@@ -8,32 +8,38 @@
 
 #define MIB ((uint64_t)1 << 20)
 
+static void *at_address(uint64_t address)
+{
+    return (void *)(uintptr_t)address;
+}
+
 /* Random ranges against a table of owners, one per unit: where each begins and ends, and their granules. */
 static void test_ranges(void)
 {
     enum { UNITS = 256, UNIT = 64 << 10, IN_GRANULE = 32, ROUNDS = 20000 };
     static uint32_t owner[UNITS];
     static uint64_t length[UNITS];
-    device_ranges ranges;
+    cuda_table table;
     uint64_t random = 9;
-    int wrong = 0;
-    memset(&ranges, 0, sizeof ranges);
+    int wrong = 0, failed;
+    memset(&table, 0, sizeof table);
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t at = splitmix64_next(&random) % (UNITS - 16), address = at * UNIT, used = 0, granules = 0;
         uint64_t units = 1 + splitmix64_next(&random) % 16, less = splitmix64_next(&random) % (2 * UNIT);
         uint64_t bytes = units * UNIT - (less < UNIT ? less : 0);            /* half of them end where a unit does */
-        wrong += device_ranges_hold(&ranges, address, 1) != (owner[at] != 0);
+        wrong += cuda_table_holds(&table, at_address(address), 1) != (owner[at] != 0);
         if (length[at]) {
             uint64_t held = length[at];
-            wrong += !device_ranges_hold(&ranges, address, held) || device_ranges_hold(&ranges, address, held + 1);
-            wrong += !device_ranges_hold(&ranges, address + held - 1, 1) || !device_ranges_remove(&ranges, address);
+            wrong += !cuda_table_holds(&table, at_address(address), held);
+            wrong += cuda_table_holds(&table, at_address(address), held + 1);
+            wrong += !cuda_table_holds(&table, at_address(address + held - 1), 1);
             for (uint64_t unit = at; unit * UNIT < address + held; unit++) owner[unit] = 0;
             length[at] = 0;
-        } else {
-            wrong += device_ranges_remove(&ranges, address);
-            for (uint64_t unit = at; unit < at + units; unit++) used |= owner[unit];
-            if (used) continue;
-            device_ranges_add(&ranges, address, bytes);
+        }
+        cuda_table_drop(&table, CUDA_OBTAINED, address);                     /* nothing, where none begins there */
+        for (uint64_t unit = at; unit < at + units; unit++) used |= owner[unit];
+        if (!used && splitmix64_next(&random) % 2) {
+            cuda_table_enter(&table, CUDA_OBTAINED, address, bytes);
             for (uint64_t unit = at; unit < at + units; unit++) owner[unit] = 1;
             length[at] = bytes;
         }
@@ -42,14 +48,18 @@ static void test_ranges(void)
             for (uint64_t unit = first; unit < first + IN_GRANULE; unit++) tenants += owner[unit];
             granules += tenants > 0;
         }
-        wrong += device_ranges_bytes(&ranges) != granules * 2 * MIB;
+        wrong += cuda_table_held_bytes(&table) != granules * 2 * MIB;
     }
     CHECK_INT(wrong, ==, 0);
-    device_ranges_clear(&ranges);
-    for (uint64_t bytes = MIB; bytes <= 3 * MIB; bytes += MIB) device_ranges_add(&ranges, bytes * 16, bytes);
-    CHECK_U64(device_ranges_bytes(&ranges), ==, 2 * MIB + 2 * MIB + 4 * MIB);
-    CHECK(device_ranges_hold(&ranges, 5, 0) && !device_ranges_hold(&ranges, UINT64_MAX, UINT64_MAX));
-    device_ranges_clear(&ranges);
+    for (uint64_t at = 0; at < UNITS; at++) cuda_table_drop(&table, CUDA_OBTAINED, at * UNIT);
+    CHECK_U64(cuda_table_held_bytes(&table), ==, 0);
+    for (uint64_t bytes = MIB; bytes <= 3 * MIB; bytes += MIB) {
+        cuda_table_enter(&table, CUDA_OBTAINED, bytes * 16, bytes);
+    }
+    CHECK_U64(cuda_table_held_bytes(&table), ==, 2 * MIB + 2 * MIB + 4 * MIB);
+    CHECK(cuda_table_holds(&table, at_address(5), 0) && !cuda_table_holds(&table, at_address(UINT64_MAX), UINT64_MAX));
+    for (uint64_t bytes = MIB; bytes <= 3 * MIB; bytes += MIB) cuda_table_drop(&table, CUDA_OBTAINED, bytes * 16);
+    CHECK_U64(cuda_table_clear(&table, &failed), ==, 0);
 }
 
 /* ---- virtual memory */
@@ -59,6 +69,7 @@ enum { PAGE = 2 << 20, PLACES = 64, HANDLES = 24 };
 
 typedef struct model {
     uint64_t handle[HANDLES], pages[HANDLES];    /* pages 0: it is not held */
+    uint64_t begins[PLACES];                     /* pages of the mapping that begins there; 0: none does */
     int      behind[PLACES];                     /* mapped: the handle's index + 1 */
     uint64_t next_handle;
 } model;
@@ -77,75 +88,77 @@ static int model_is_free(const model *self, uint64_t place, uint64_t pages)
     return !used;
 }
 
-/* One that is held is unmapped, and then destroyed. */
-static void random_handle(model *self, device_pages *books, uint64_t pick, uint64_t pages)
+/* Of the handle of this index, from this place on; pages 0: the mapping there ends. */
+static void model_map(model *self, cuda_table *table, uint64_t place, uint64_t pages, int index)
 {
-    for (int place = 0; place < PLACES; place++) {
-        if (self->behind[place] != (int)pick + 1) continue;
-        self->behind[place] = 0;
-        device_pages_unmap(books, FIRST + (uint64_t)place * PAGE, PAGE);
+    const uint64_t address = FIRST + place * PAGE, count = pages ? pages : self->begins[place];
+    if (pages) cuda_table_enter(table, CUDA_MAPPED, address, pages * PAGE);
+    else cuda_table_drop(table, CUDA_MAPPED, address);
+    for (uint64_t at = 0; at < count; at++) self->behind[place + at] = pages ? index + 1 : 0;
+    self->begins[place] = pages;
+}
+
+/* One that is held is unmapped, and then destroyed. */
+static void random_handle(model *self, cuda_table *table, int pick, uint64_t pages)
+{
+    for (uint64_t place = 0; place < PLACES; place++) {
+        if (self->begins[place] && self->behind[place] == pick + 1) model_map(self, table, place, 0, pick);
     }
     if (self->pages[pick]) {
-        device_pages_destroy(books, self->handle[pick]);
+        cuda_table_drop(table, CUDA_CREATED, self->handle[pick]);
         self->pages[pick] = 0;
     } else {
         self->handle[pick] = self->next_handle++;            /* 0 is one, too */
         self->pages[pick] = pages;
-        device_pages_create(books, self->handle[pick], pages * PAGE);
+        cuda_table_enter(table, CUDA_CREATED, self->handle[pick], pages * PAGE);
     }
 }
 
-static void random_mapping(model *self, device_pages *books, uint64_t pick, uint64_t place)
+static void random_mapping(model *self, cuda_table *table, int pick, uint64_t place)
 {
-    uint64_t address = FIRST + place * PAGE;
-    if (self->behind[place]) {
-        self->behind[place] = 0;
-        device_pages_unmap(books, address, PAGE);
+    if (self->begins[place]) {
+        model_map(self, table, place, 0, pick);
     } else if (self->pages[pick] && model_is_free(self, place, self->pages[pick])) {
-        device_pages_map(books, address, self->pages[pick] * PAGE);
-        for (uint64_t at = 0; at < self->pages[pick]; at++) self->behind[place + at] = (int)pick + 1;
+        model_map(self, table, place, self->pages[pick], pick);
     }
 }
 
-/* From a byte inside a page on, over at most so many bytes. */
-static int run_is_right(const model *self, const device_pages *books, uint64_t place, uint64_t inside, uint64_t bytes)
+/* From a byte inside a page on, over so many bytes. */
+static int run_is_right(const model *self, const cuda_table *table, uint64_t place, uint64_t inside, uint64_t bytes)
 {
     uint64_t end = place, address = FIRST + place * PAGE + inside;
     while (end < PLACES && self->behind[end]) end++;
     uint64_t run = end > place ? (end - place) * PAGE - inside : 0;
-    uint64_t expected = run < bytes ? run : bytes;
-    return device_pages_run(books, address, bytes) == expected
-        && device_pages_hold(books, address, bytes) == (expected == bytes);
+    return cuda_table_holds(table, at_address(address), bytes) == (bytes <= run)
+        && cuda_table_holds(table, at_address(address), run) && !cuda_table_holds(table, at_address(address), run + 1);
 }
 
 static void test_books(void)
 {
     enum { ROUNDS = 40000 };
     uint64_t random = 11, created = 0;
-    int wrong = 0;
+    int wrong = 0, failed;
     model plain;
-    device_pages books;
+    cuda_table table;
     memset(&plain, 0, sizeof plain);
-    memset(&books, 0, sizeof books);
-    books.page_bytes = PAGE;
+    memset(&table, 0, sizeof table);
     for (int round = 0; round < ROUNDS; round++) {
-        uint64_t pick = splitmix64_below(&random, HANDLES), place = splitmix64_below(&random, PLACES);
-        uint64_t pages = 1 + splitmix64_below(&random, 4);
-        if (splitmix64_below(&random, 4) == 0) random_handle(&plain, &books, pick, pages);
-        else random_mapping(&plain, &books, pick, place);
-        wrong += books.held_bytes != model_held(&plain);
-        wrong += !run_is_right(&plain, &books, place, splitmix64_below(&random, PAGE),
+        uint64_t place = splitmix64_below(&random, PLACES), pages = 1 + splitmix64_below(&random, 4);
+        int pick = (int)splitmix64_below(&random, HANDLES);
+        if (splitmix64_below(&random, 4) == 0) random_handle(&plain, &table, pick, pages);
+        else random_mapping(&plain, &table, pick, place);
+        wrong += cuda_table_held_bytes(&table) != model_held(&plain);
+        wrong += !run_is_right(&plain, &table, place, splitmix64_below(&random, PAGE),
                                splitmix64_below(&random, 5 * PAGE));
         created = plain.next_handle;
     }
     CHECK_MSG(!wrong && created > 500, "%d rounds, %d handles: held bytes and mapped runs as the model's", ROUNDS,
               (int)created);
-    device_pages_unmap(&books, FIRST, PLACES * (uint64_t)PAGE);
-    for (uint64_t handle = 0; handle < created; handle++) device_pages_destroy(&books, handle);
-    CHECK_U64(books.held_bytes, ==, 0);
-    CHECK(!device_pages_hold(&books, FIRST, 1) && device_pages_hold(&books, FIRST, 0));
-    CHECK_U64(device_pages_run(&books, UINT64_MAX - 5, UINT64_MAX), ==, 0);
-    device_pages_clear(&books);
+    for (uint64_t place = 0; place < PLACES; place++) cuda_table_drop(&table, CUDA_MAPPED, FIRST + place * PAGE);
+    for (uint64_t handle = 0; handle < created; handle++) cuda_table_drop(&table, CUDA_CREATED, handle);
+    CHECK_U64(cuda_table_held_bytes(&table), ==, 0);
+    CHECK(!cuda_table_holds(&table, at_address(FIRST), 1) && cuda_table_holds(&table, at_address(FIRST), 0));
+    CHECK_U64(cuda_table_clear(&table, &failed), ==, 0);
 }
 
 #ifdef GPUARENA_NO_CUDA
