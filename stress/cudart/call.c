@@ -233,12 +233,6 @@ int call_leave(call *self)
     return self->code;
 }
 
-int call_put(int *to, int value)
-{
-    if (to) *to = value;
-    return to ? SIM_SUCCESS : SIM_INVALID_VALUE;
-}
-
 int call_open(call *self, sim_call kind)
 {
     call_enter(self);
@@ -325,7 +319,7 @@ CUDART_EXPORT const char *cudaGetErrorString(cudaError_t error)
 
 CUDART_EXPORT cudaError_t cudaRuntimeGetVersion(int *version)
 {
-    CALL_LOOKS(cudaError_t, version ? call_put(version, CUDART_VERSION)
+    CALL_LOOKS(cudaError_t, version ? CALL_PUT(version, CUDART_VERSION)
                                     : (self.thread->last_error = SIM_INVALID_VALUE));
 }
 
@@ -336,7 +330,7 @@ CUDART_EXPORT cudaError_t cudaDriverGetVersion(int *version)
     (void)call_begin(&self, SIM_CALL_DRIVER_GET_VERSION);
     int has_none = self.code == cudaErrorInsufficientDriver || self.code == cudaErrorStubLibrary;
     if (self.code == SIM_SUCCESS || has_none || self.code == cudaErrorNoDevice) {
-        self.code = call_put(version, has_none ? 0 : CUDART_VERSION);
+        self.code = CALL_PUT(version, has_none ? 0 : CUDART_VERSION);
     }
     return call_end(&self);
 }

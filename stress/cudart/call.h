@@ -78,7 +78,8 @@ int  call_leave(call *self);
 #define CUDART_FUNCTION_AT(name, parameters, ptr, answer) \
     CUDART_EXPORT cudaError_t name parameters { CALL_DOES(call_begin_at(&self, SIM_CALL_OF_##name, ptr), answer); }
 
-int call_put(int *to, int value);                /* a code: there is somewhere to put it, or not */
+/* A code: there is somewhere to put a value, or not. */
+#define CALL_PUT(to, value) ((to) ? (*(to) = (value), SIM_SUCCESS) : SIM_INVALID_VALUE)
 
 /* ---- What the simulated device says of itself: one table for attributes and properties */
 

@@ -105,8 +105,8 @@ CUDART_FUNCTION(cudaGetDeviceProperties, (struct cudaDeviceProp *properties, int
 
 /* ---- Devices */
 
-CUDART_FUNCTION(cudaGetDeviceCount, (int *count), call_put(count, self.machine->device_count))
-CUDART_FUNCTION(cudaGetDevice, (int *device), call_put(device, self.thread->device))
+CUDART_FUNCTION(cudaGetDeviceCount, (int *count), CALL_PUT(count, self.machine->device_count))
+CUDART_FUNCTION(cudaGetDevice, (int *device), CALL_PUT(device, self.thread->device))
 
 /* From CUDA 12 on this is where a context is created, and where a lost device shows. */
 static int devices_select(call *self, int ordinal)
@@ -203,21 +203,15 @@ static int devices_set_flags(sim_device *device, unsigned flags)
     return SIM_SUCCESS;
 }
 
-static int devices_get_flags(const sim_device *device, unsigned *flags)
-{
-    if (flags) *flags = device->runtime_flags;
-    return flags ? SIM_SUCCESS : SIM_INVALID_VALUE;
-}
-
 CUDART_FUNCTION(cudaSetDeviceFlags, (unsigned int flags), devices_set_flags(self.device, flags))
-CUDART_FUNCTION(cudaGetDeviceFlags, (unsigned int *flags), devices_get_flags(self.device, flags))
+CUDART_FUNCTION(cudaGetDeviceFlags, (unsigned int *flags), CALL_PUT(flags, self.device->runtime_flags))
 
 /* ---- Peers: every device reaches every other once it is enabled, one way at a time. Copies need none of it */
 
 static int peers_can(const call *self, int *can, int device, int peer)
 {
     if (!engine_device(self->machine, device) || !engine_device(self->machine, peer)) return cudaErrorInvalidDevice;
-    return call_put(can, device != peer);
+    return CALL_PUT(can, device != peer);
 }
 
 CUDART_FUNCTION(cudaDeviceCanAccessPeer, (int *can, int device, int peer), peers_can(&self, can, device, peer))

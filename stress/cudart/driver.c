@@ -132,25 +132,22 @@ CUresult driver_answer(cudaError_t code)
 }
 
 DRIVER_ANSWERS(cuInit, 2000, (unsigned int flags), flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE)
-DRIVER_ANSWERS(cuDriverGetVersion, 2020, (int *version), (CUresult)call_put(version, CUDART_VERSION))
+DRIVER_ANSWERS(cuDriverGetVersion, 2020, (int *version), (CUresult)CALL_PUT(version, CUDART_VERSION))
 
-DRIVER(cuGetErrorName, 6000, (CUresult error, const char **name))
+static CUresult error_tell(const char *known, const char **told)
 {
-    if (!name) return CUDA_ERROR_INVALID_VALUE;
-    *name = codes_of((int)error)->driver_name;
-    return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (told) *told = known;
+    return told && known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* The runtime's numbers and texts are the driver's, where both have them. */
-DRIVER(cuGetErrorString, 6000, (CUresult error, const char **text))
-{
-    if (!text) return CUDA_ERROR_INVALID_VALUE;
-    *text = codes_of((int)error)->driver_name ? codes_of((int)error)->text : NULL;
-    return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
+DRIVER_ANSWERS(cuGetErrorName, 6000, (CUresult error, const char **name),
+               error_tell(codes_of((int)error)->driver_name, name))
+DRIVER_ANSWERS(cuGetErrorString, 6000, (CUresult error, const char **text),
+               error_tell(codes_of((int)error)->driver_name ? codes_of((int)error)->text : NULL, text))
 
 DRIVER_CALL(cuDeviceGet, 2000, (CUdevice *device, int ordinal), call_begin(&self, SIM_CALL_GET_DEVICE),
-            device && !engine_device(self.machine, ordinal) ? cudaErrorInvalidDevice : call_put(device, ordinal))
+            device && !engine_device(self.machine, ordinal) ? cudaErrorInvalidDevice : CALL_PUT(device, ordinal))
 
 /* Attributes have the runtime's numbers, and a few more that it does not know. */
 DRIVER_FUNCTION(cuDeviceGetAttribute, 2000, (int *value, CUdevice_attribute attribute, CUdevice device),
@@ -236,13 +233,8 @@ static int context_current(const call_thread *thread)
     return thread->has_context ? thread->device : -1;
 }
 
-static int context_get(const call_thread *thread, CUcontext *context)
-{
-    if (context) *context = driver_context(context_current(thread));
-    return context ? SIM_SUCCESS : SIM_INVALID_VALUE;
-}
-
-DRIVER_LOOKS(cuCtxGetCurrent, 4000, (CUcontext *context), context_get(self.thread, context))
+DRIVER_LOOKS(cuCtxGetCurrent, 4000, (CUcontext *context),
+             CALL_PUT(context, driver_context(context_current(self.thread))))
 
 /* Whatever the runtime's version makes of its call. */
 static CUresult context_keep(int ordinal)
@@ -301,7 +293,7 @@ DRIVER(cuCtxPopCurrent, 4000, (CUcontext *context))
 }
 
 DRIVER_LOOKS(cuCtxGetDevice, 2000, (CUdevice *device),
-             device && !self.thread->has_context ? CUDA_ERROR_INVALID_CONTEXT : call_put(device, self.thread->device))
+             device && !self.thread->has_context ? CUDA_ERROR_INVALID_CONTEXT : CALL_PUT(device, self.thread->device))
 
 DRIVER(cuCtxGetApiVersion, 3020, (CUcontext context, unsigned int *version))
 {

@@ -28,14 +28,9 @@ DRIVER(cuMemsetD32Async, 3020, (CUdeviceptr to, unsigned int value, size_t count
 DRIVER_FUNCTION(cuStreamGetId, 12000, (CUstream stream, unsigned long long *id), cudaStreamGetId(stream, id))
 #endif
 
-static int stream_context(const stream_queue *stream, CUcontext *context)
-{
-    if (context) *context = driver_context(stream->device);
-    return context ? SIM_SUCCESS : SIM_INVALID_VALUE;
-}
-
 DRIVER_CALL(cuStreamGetCtx, 9020, (CUstream stream, CUcontext *context),
-            stream_begin(&self, SIM_CALL_STREAM_GET_DEVICE, stream), stream_context(self.stream, context))
+            stream_begin(&self, SIM_CALL_STREAM_GET_DEVICE, stream),
+            CALL_PUT(context, driver_context(self.stream->device)))
 
 /* The numbers of modes and states are the runtime's. */
 DRIVER_TAKES(cuStreamIsCapturing, 10000, (CUstream stream, CUstreamCaptureStatus *status), status,

@@ -46,13 +46,6 @@ static int stream_priorities(int *least, int *greatest)
     return SIM_SUCCESS;
 }
 
-static int stream_flags(const stream_queue *stream, unsigned *flags)
-{
-    if (!flags) return SIM_INVALID_VALUE;
-    *flags = stream->is_blocking ? cudaStreamDefault : cudaStreamNonBlocking;
-    return SIM_SUCCESS;
-}
-
 CUDART_FUNCTION(cudaStreamCreate, (cudaStream_t *stream), stream_make(&self, stream, cudaStreamDefault, 0))
 CUDART_FUNCTION(cudaStreamCreateWithFlags, (cudaStream_t *stream, unsigned int flags),
                 stream_make(&self, stream, flags, 0))
@@ -66,11 +59,10 @@ CUDART_STREAM_FUNCTION(cudaStreamSynchronize, (cudaStream_t stream),
 CUDART_STREAM_FUNCTION(cudaStreamQuery, (cudaStream_t stream),
                        work_wait_stream(self.device, self.stream, "cudaStreamQuery", NULL))
 CUDART_STREAM_FUNCTION(cudaStreamGetFlags, (cudaStream_t stream, unsigned int *flags),
-                       stream_flags(self.stream, flags))
-CUDART_STREAM_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priority),
-                       call_put(priority, self.stream->priority))
+                       CALL_PUT(flags, self.stream->is_blocking ? cudaStreamDefault : cudaStreamNonBlocking))
+CUDART_STREAM_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priority), CALL_PUT(priority, self.stream->priority))
 #if CUDART_VERSION >= 12080
-CUDART_STREAM_FUNCTION(cudaStreamGetDevice, (cudaStream_t stream, int *device), call_put(device, self.stream->device))
+CUDART_STREAM_FUNCTION(cudaStreamGetDevice, (cudaStream_t stream, int *device), CALL_PUT(device, self.stream->device))
 #endif
 
 /* The host waits for what the stream has, then calls, and the call returns after that. A capturing stream has no host
@@ -94,13 +86,7 @@ CUDART_THREAD_FORM(cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz)(cudaStream_t str
 }
 
 #if CUDART_VERSION >= 12000
-static int stream_id(const stream_queue *stream, unsigned long long *id)
-{
-    if (id) *id = stream->id;
-    return id ? SIM_SUCCESS : SIM_INVALID_VALUE;
-}
-
-CUDART_STREAM_FUNCTION(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id), stream_id(self.stream, id))
+CUDART_STREAM_FUNCTION(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id), CALL_PUT(id, self.stream->id))
 #endif
 
 /* ---- Events, timed by the virtual clock */
