@@ -8,13 +8,6 @@
 
 /* ---- Pieces of device memory: neighbours in a chain, and ordered sets of them */
 
-enum { PIECES_CHUNK = 256 };
-
-struct piece_chunk {
-    piece_chunk *next;
-    piece        list[PIECES_CHUNK];
-};
-
 void pieces_give(pieces *self, piece *unused)
 {
     unused->next = self->spare;
@@ -23,27 +16,19 @@ void pieces_give(pieces *self, piece *unused)
 
 piece *pieces_take(pieces *self)
 {
-    if (!self->spare) {
-        piece_chunk *made = program_need(1, sizeof *made);
-        made->next = self->chunks;
-        self->chunks = made;
-        for (size_t at = 0; at < PIECES_CHUNK; at++) pieces_give(self, &made->list[at]);
-    }
     piece *taken = self->spare;
-    self->spare = taken->next;
-    memset(taken, 0, sizeof *taken);
+    const piece unused = { .made = taken ? taken->made : self->made };
+    if (taken) self->spare = taken->next;
+    else self->made = taken = program_need(1, sizeof *taken);
+    *taken = unused;
     return taken;
 }
 
 /* all of them are gone, taken ones too */
 static void pieces_clear(pieces *self)
 {
-    while (self->chunks) {
-        piece_chunk *gone = self->chunks;
-        self->chunks = gone->next;
-        free(gone);
-    }
-    memset(self, 0, sizeof *self);
+    for (piece *gone; (gone = self->made) != NULL; free(gone)) self->made = gone->made;
+    self->spare = NULL;
 }
 
 piece *piece_split(pieces *self, piece *from, uint64_t bytes)

@@ -28,15 +28,15 @@ struct piece {
     void           *uses;                        /* the model's own: streams that use it */
     gpuarena_stream stream;                      /* whose work comes last, as far as the model goes by it */
     treap_node      place;                       /* in the set that it is in: at most one */
+    piece          *made;                        /* the one that was made before it */
 };
 
-typedef struct piece_chunk piece_chunk;
 typedef struct pieces {                          /* where pieces come from; zeroed: none yet */
-    piece_chunk *chunks;
-    piece       *spare;
+    piece *made;                                 /* the latest of all */
+    piece *spare;                                /* by next */
 } pieces;
 
-piece *pieces_take(pieces *self);                /* zeroed */
+piece *pieces_take(pieces *self);                /* zeroed, but for `made` */
 void   pieces_give(pieces *self, piece *unused);
 
 /* The part behind the first bytes, taken from here, a piece of its own with the same owner, state and stream. Both
