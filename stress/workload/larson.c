@@ -13,11 +13,12 @@
    takes. */
 enum { LARSON_FIRST_STREAM = 1 };
 
-/* In `blocks` steps a thread fills its array; each round's twice as many steps free and allocate in turn; then as
-   many as the array has free it. */
+/* Phase 0 fills the thread's array, in `blocks` steps; phases from 1 to `rounds` are the rounds, each of twice as many
+   steps, which free and allocate in turn; the one behind them frees the array, in as many as it has. */
 typedef struct larson_thread {
     uint64_t random;                             /* its own: what it does does not depend on the others' speed */
-    uint64_t step;                               /* the next, from 0 */
+    uint64_t phase, step;                        /* the next step in the phase, from 0 */
+    uint64_t array;                              /* which one it has */
     uint64_t victim;                             /* the place in the array that is being replaced */
 } larson_thread;
 
@@ -37,76 +38,54 @@ static const family_option larson_options[] = {
     OPTION(larson, words.random, "seed", 0, UINT64_MAX, 1),
 };
 
-/* How many rounds a thread has ended before this step, from which on all are the last. */
-static uint64_t larson_ended(const larson *state, uint64_t step)
+static uint64_t larson_before(const larson *state, uint64_t thread)
 {
-    return step < state->block_count ? 0 : (step - state->block_count) / (2 * state->block_count);
-}
-
-static uint64_t larson_before(const larson *state, uint64_t thread, uint64_t by)
-{
-    return (thread + state->thread_count - by % state->thread_count) % state->thread_count;
-}
-
-/* The place in the array that the thread has now: after each round but the last it takes that of the one before. */
-static uint32_t *larson_place(const larson *state, uint64_t thread, uint64_t place)
-{
-    uint64_t ended = larson_ended(state, state->threads[thread].step);
-    uint64_t passed = ended < state->rounds ? ended : state->rounds > 0 ? state->rounds - 1 : 0;
-    return &state->arrays[larson_before(state, thread, passed) * state->block_count + place];
+    return (thread + state->thread_count - 1) % state->thread_count;
 }
 
 /* Into a round other than the first a thread comes with the array of the one before it. */
-static int larson_takes_over(const larson *state, uint64_t thread)
+static int larson_takes_over(const larson *state, const larson_thread *self)
 {
-    uint64_t step = state->threads[thread].step, ended = larson_ended(state, step);
-    int begins = step == (1 + 2 * ended) * state->block_count;
-    return state->thread_count > 1 && begins && ended > 0 && ended < state->rounds;
+    return state->thread_count > 1 && self->step == 0 && self->phase > 1 && self->phase <= state->rounds;
 }
 
 /* The one before must have finished with the array. */
 static int larson_can_run(const larson *state, uint64_t thread)
 {
     const larson_thread *self = &state->threads[thread];
-    const larson_thread *before = &state->threads[larson_before(state, thread, 1)];
-    int has_steps = self->step < (2 + 2 * state->rounds) * state->block_count;
-    return has_steps && (!larson_takes_over(state, thread) || before->step >= self->step);
+    const larson_thread *before = &state->threads[larson_before(state, thread)];
+    int has_steps = self->phase <= state->rounds + 1;
+    return has_steps && (!larson_takes_over(state, self) || before->phase >= self->phase);
 }
 
-static void larson_alloc(larson *state, uint64_t thread, uint64_t place)
+static void larson_alloc(larson *state, uint64_t thread, uint32_t *place)
 {
     uint64_t *random = &state->threads[thread].random, on_stream = LARSON_FIRST_STREAM + thread;
     uint64_t low = state->kib.low << 10, high = state->kib.high << 10;
     uint64_t bytes = low + splitmix64_below(random, high - low + 1);
-    uint32_t block = maker_new_on(state, bytes, on_stream);
-    *larson_place(state, thread, place) = block;
-    MAKER_KERNEL(state, on_stream, bytes / RATE_MEMORY_BYTES_PER_NS, block);
-}
-
-static void larson_free(larson *state, uint64_t thread, uint64_t place)
-{
-    maker_free_all(state, larson_place(state, thread, place), 1, LARSON_FIRST_STREAM + thread);
+    *place = maker_new_on(state, bytes, on_stream);
+    MAKER_KERNEL(state, on_stream, bytes / RATE_MEMORY_BYTES_PER_NS, *place);
 }
 
 static void larson_turn(larson *state, uint64_t thread)
 {
     larson_thread *self = &state->threads[thread];
-    uint64_t count = state->block_count, last = count - 1;
+    uint64_t count = state->block_count, before = larson_before(state, thread);
+    int is_round = self->phase > 0 && self->phase <= state->rounds;
+    int frees = is_round ? self->step % 2 == 0 : self->phase > 0;
     state->words.builder->thread = (uint8_t)thread;
-    if (larson_takes_over(state, thread)) {
-        maker_wait(state, LARSON_FIRST_STREAM + thread, LARSON_FIRST_STREAM + larson_before(state, thread, 1));
+    if (larson_takes_over(state, self)) {
+        maker_wait(state, LARSON_FIRST_STREAM + thread, LARSON_FIRST_STREAM + before);
+        self->array = larson_before(state, self->array);
     }
-    if (self->step < count) {
-        larson_alloc(state, thread, last - self->step);
-    } else if (larson_ended(state, self->step) >= state->rounds) {
-        larson_free(state, thread, last - self->step % count);
-    } else if ((self->step - count) % 2 == 0) {
-        self->victim = splitmix64_below(&self->random, count);
-        larson_free(state, thread, self->victim);
-    } else {
-        larson_alloc(state, thread, self->victim);
-    }
-    self->step++;
+    if (!is_round) self->victim = count - 1 - self->step;
+    else if (frees) self->victim = splitmix64_below(&self->random, count);
+    uint32_t *place = &state->arrays[self->array * count + self->victim];
+    if (frees) maker_free_all(state, place, 1, LARSON_FIRST_STREAM + thread);
+    else larson_alloc(state, thread, place);
+    if (++self->step < (is_round ? 2 * count : count)) return;
+    self->phase++;
+    self->step = 0;
 }
 
 static void larson_make(void *self)
@@ -120,6 +99,7 @@ static void larson_make(void *self)
     turns_begin(&order, seed, (uint32_t)state->thread_count);
     for (uint64_t thread = 0; thread < state->thread_count; thread++) {
         state->threads[thread].random = turns_seed(seed, thread + 1);
+        state->threads[thread].array = thread;
     }
     while (!maker_is_over(state)) {
         for (uint64_t thread = 0; thread < state->thread_count; thread++) {
