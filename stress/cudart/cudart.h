@@ -74,7 +74,4 @@ const char *cudart_build(void);
    is not counted, made to fail or charged. */
 int cudart_kernel(void *stream, uint64_t work_ns, const void *const *ptrs, const uint64_t *bytes, size_t count);
 
-/* From now on each copy and fill takes so long on the device: work=NS. */
-void cudart_work_ns(uint64_t work_ns);
-
 #endif

@@ -173,10 +173,3 @@ CUDART_EXPORT int cudart_kernel(void *stream, uint64_t work_ns, const void *cons
 {
     CALL_LOOKS(int, kernel_issue(&self, stream, work_ns, ptrs, bytes, count));
 }
-
-CUDART_EXPORT void cudart_work_ns(uint64_t work_ns)
-{
-    call self;
-    if (call_enter(&self) == SIM_SUCCESS && self.machine) self.machine->runtime_work_ns = work_ns;
-    call_leave(&self);
-}

@@ -67,11 +67,6 @@ address_range *addresses_lowest(const addresses *space)
     return treap_from(&space->ranges, 1, 0, 0);  /* the origin is at 0 */
 }
 
-address_range *addresses_next(const addresses *space, const address_range *range)
-{
-    return treap_from(&space->ranges, range->offset + 1, 0, 0);
-}
-
 void addresses_set_hole(addresses *space, address_range *range, uint64_t bytes)
 {
     if (range->hole.weight) treap_remove(&space->holes, &range->hole);

@@ -42,7 +42,6 @@ void           addresses_remove(addresses *space, address_range *range);        
 void           addresses_clear(addresses *space);
 address_range *addresses_at(const addresses *space, uint64_t offset);            /* NULL: in no range */
 address_range *addresses_lowest(const addresses *space);                         /* NULL: there is none */
-address_range *addresses_next(const addresses *space, const address_range *range);   /* above it; or NULL */
 void           addresses_set_hole(addresses *space, address_range *range, uint64_t bytes);
 address_range *addresses_lowest_hole(const addresses *space, uint64_t bytes);    /* of bytes > 0; or NULL */
 

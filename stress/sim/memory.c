@@ -499,7 +499,7 @@ void memory_reset(sim_device *device)
     sim *machine = device->sim;
     mempools_destroy(device);
     devmem_clear(&device->memory);
-    device->opened.root = NULL;
+    device->opened = NULL;
     devmem_forget_touches(&device->memory);
     for (int i = machine->lie_count - 1; i >= 0; i--) {
         if (machine->lies[i].device == device) {

@@ -9,6 +9,8 @@ CUDA_TEST_MAIN(run)
 #include <pthread.h>
 #include <sys/resource.h>
 
+#include "stress/sim/engine.h"
+
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #endif
@@ -243,7 +245,7 @@ static int skip_kernels(void)
     const dim3 one = { 1, 1, 1 };
     struct cudaFuncAttributes attributes;
     cudaStream_t stream;
-    cudaGraph_t graph;
+    cudaGraph_t captured;
     size_t nodes = 0;
     int blocks = 0, wrong = cudaStreamCreate(&stream) != cudaSuccess;
     wrong += cudaLaunchKernel(&kernel, one, one, NULL, 0, stream) != cudaSuccess;
@@ -253,8 +255,8 @@ static int skip_kernels(void)
     wrong += cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &kernel, 512, 0) != cudaSuccess || blocks != 4;
     wrong += cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) != cudaSuccess;
     wrong += cudaLaunchKernel(&kernel, one, one, NULL, 0, stream) != cudaSuccess;
-    wrong += cudaStreamEndCapture(stream, &graph) != cudaSuccess;
-    wrong += cudaGraphGetNodes(graph, NULL, &nodes) != cudaSuccess || nodes != 1;
+    wrong += cudaStreamEndCapture(stream, &captured) != cudaSuccess;
+    wrong += cudaGraphGetNodes(captured, NULL, &nodes) != cudaSuccess || nodes != 1;
     CUmodule module;
     CUfunction function;
     wrong += cuModuleLoadData(&module, "any") != CUDA_SUCCESS;
@@ -453,7 +455,7 @@ static void test_streams_of_threads(void)
     int code = -1;
     void *block;
     pthread_t thread;
-    cudart_work_ns(1000000000);
+    cudart_machine()->runtime_work_ns = 1000000000;
     CHECK_DONE(cudaMalloc(&block, 64));
     CHECK_DONE(cudaMemsetAsync(block, 0, 64, cudaStreamPerThread));
     CHECK_CODE(cudaStreamQuery(cudaStreamPerThread), cudaErrorNotReady);
