@@ -101,29 +101,18 @@ static int costs_read_line(costs_file *file, slice line, sim_costs *costs)
 /* Reads one line without its newline. 1: a line; 0: the end of the file; -1: a problem. */
 static int costs_next_line(costs_file *file, FILE *in, char *text, size_t *length)
 {
-    file->line++;
-    *length = 0;
     int byte;
-    while ((byte = fgetc(in)) != EOF && byte != '\n') {
-        if (byte == '\0') {
-            return problem_set(file->why, EXIT_USAGE, "%s:%" PRIu64 ": found a NUL byte, expected text", file->path,
-                               file->line);
-        }
-        if (*length == COSTS_LINE_BYTES) {
-            return problem_set(file->why, EXIT_USAGE, "%s:%" PRIu64 ": expected at most %d bytes a line",
-                               file->path, file->line, COSTS_LINE_BYTES);
-        }
+    file->line++;
+    for (*length = 0; (byte = fgetc(in)) > '\0' && byte != '\n' && *length < COSTS_LINE_BYTES;) {
         text[(*length)++] = byte == '\t' ? ' ' : (char)byte;
     }
-    if (ferror(in)) {
-        return problem_set(file->why, EXIT_USAGE, "%s:%" PRIu64 ": expected a readable file: %s", file->path,
-                           file->line, strerror(errno));
-    }
-    if (byte == EOF && *length > 0) {
-        return problem_set(file->why, EXIT_USAGE, "%s:%" PRIu64 ": expected a newline at the end of the last line",
-                           file->path, file->line);
-    }
-    return byte != EOF;
+    if (byte == '\n' || (byte == EOF && *length == 0 && !ferror(in))) return byte == '\n';
+    const char *wrong = byte == '\0'  ? "found a NUL byte, expected text"
+                      : byte != EOF   ? "expected at most 200 bytes a line"
+                      : ferror(in)    ? "expected a readable file: "
+                                      : "expected a newline at the end of the last line";
+    return problem_set(file->why, EXIT_USAGE, "%s:%" PRIu64 ": %s%s", file->path, file->line, wrong,
+                       ferror(in) ? strerror(errno) : "");
 }
 
 int sim_costs_read(const char *path, sim_costs *costs, problem *why)

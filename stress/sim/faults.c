@@ -196,25 +196,16 @@ static int faults_read_part(slice part, int device_count, fault *made, problem *
 
 int faults_parse(const char *text, int device_count, faults *set, problem *why)
 {
-    slice rest = slice_of(text ? text : "");
     set->count = 0;
-    while (rest.length > 0) {
-        size_t length = 0;
-        while (length < rest.length && rest.bytes[length] != ';' && rest.bytes[length] != ',') {
-            length++;
-        }
-        slice part = { rest.bytes, length };
+    for (const char *at = text ? text : "", *end; *at; at = end + 1) {
+        end = at + strcspn(at, ";,");
+        const slice part = { at, (size_t)(end - at) };
         if (set->count == FAULTS_MOST) return faults_expected(part, "at most 64 parts", why);
-        fault read = { FAULT_CALL, SIM_CALL_OBTAIN, 0, 0, 0, 0, 0, 0, 0 };
-        if (faults_read_part(part, device_count, &read, why)) return -1;
-        set->parts[set->count++] = read;
-        if (length + 1 == rest.length) {
-            slice nothing = { rest.bytes + length, 0 };
-            return faults_expected(nothing, "a part after the last separator", why);
-        }
-        size_t taken = length < rest.length ? length + 1 : length;
-        rest.bytes += taken;
-        rest.length -= taken;
+        static const fault none = { .type = FAULT_CALL };
+        set->parts[set->count] = none;
+        if (faults_read_part(part, device_count, &set->parts[set->count++], why)) return -1;
+        if (!*end) return 0;
+        if (!end[1]) return faults_expected(slice_of(""), "a part after the last separator", why);
     }
     return 0;
 }

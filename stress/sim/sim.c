@@ -27,12 +27,6 @@ enum { HANDLES_FIRST = 16, HANDLES_INDEX_BITS = 24 };        /* so that no value
 #define HANDLES_MOST  (((uint32_t)1 << HANDLES_INDEX_BITS) - HANDLES_FIRST)
 #define HANDLES_LOW   ((uint64_t)0xFFFFFF)
 
-/* From low bits to high: record, generation, machine. */
-static uint64_t handles_value(uint64_t serial, uint64_t generation, uint32_t index)
-{
-    return (serial & 0x7FFF) << 48 | (generation & HANDLES_LOW) << HANDLES_INDEX_BITS | (index + HANDLES_FIRST);
-}
-
 void *handles_create(handles *all, handle_kind kind, void *object)
 {
     uint32_t index;
@@ -45,7 +39,10 @@ void *handles_create(handles *all, handle_kind kind, void *object)
         ARRAY_RESERVE_BOTH(all->records, all->idle, all->capacity, all->count + 1);
         index = all->count++;
     }
-    handle_record made = { handles_value(all->serial, generation, index), object, kind };
+    /* from low bits to high: record, generation, machine */
+    uint64_t value = (all->serial & 0x7FFF) << 48 | (generation & HANDLES_LOW) << HANDLES_INDEX_BITS
+                   | (index + HANDLES_FIRST);
+    handle_record made = { value, object, kind };
     all->records[index] = made;
     return (void *)(uintptr_t)made.value;
 }
@@ -185,11 +182,6 @@ void engine_tell(const sim_device *device, sim_call kind, uint64_t address, uint
 
 typedef char sim_pointers_hold_device_addresses[sizeof(void *) >= sizeof(uint64_t) ? 1 : -1];
 
-static uint64_t sim_capacity(const sim_config *config)
-{
-    return config->capacity_bytes ? config->capacity_bytes : SIM_DEFAULT_CAPACITY;
-}
-
 static int sim_check_config(const sim_config *config, problem *why)
 {
     if (config->device_count > SIM_MAX_DEVICES) {
@@ -200,20 +192,20 @@ static int sim_check_config(const sim_config *config, problem *why)
         return problem_set(why, EXIT_USAGE, "simulated device of %" PRIu64 " bytes, expected at most %" PRIu64,
                            config->capacity_bytes, SIM_MAX_CAPACITY);
     }
-    if (config->device_count > 1 && sim_capacity(config) > ENGINE_MOST_CAPACITY / config->device_count) {
+    if (config->capacity_bytes > ENGINE_MOST_CAPACITY / config->device_count) {
         return problem_set(why, EXIT_USAGE, "%" PRIu32 " simulated devices of %" PRIu64 " bytes, expected at most %"
-                           PRIu64 " in all", config->device_count, sim_capacity(config), ENGINE_MOST_CAPACITY);
+                           PRIu64 " in all", config->device_count, config->capacity_bytes, ENGINE_MOST_CAPACITY);
     }
-    if (config->context_bytes > sim_capacity(config)) {
+    if (config->context_bytes > config->capacity_bytes) {
         return problem_set(why, EXIT_USAGE, "context of %" PRIu64 " bytes, expected at most the device's %" PRIu64,
-                           config->context_bytes, sim_capacity(config));
+                           config->context_bytes, config->capacity_bytes);
     }
     return 0;
 }
 
 static void sim_create_devices(sim *machine, const sim_config *config)
 {
-    int device_count = config->device_count ? (int)config->device_count : 1;
+    int device_count = (int)config->device_count;
     machine->devices = program_need((size_t)device_count + SIM_BANK_COUNT, sizeof *machine->devices);
     machine->banks = machine->devices + device_count;
     machine->device_count = device_count;
@@ -227,7 +219,7 @@ static void sim_create_devices(sim *machine, const sim_config *config)
         machine->devices[i].pool_chunk_bytes = SIM_POOL_CHUNK;
         machine->devices[i].base_address = ENGINE_FIRST_ADDRESS + (uint64_t)i * machine->device_space;
         machine->devices[i].space_bytes = machine->device_space;
-        devmem_init(&machine->devices[i].memory, i, sim_capacity(config), config->context_bytes, obtain_space,
+        devmem_init(&machine->devices[i].memory, i, config->capacity_bytes, config->context_bytes, obtain_space,
                     machine->device_space);
     }
 }
@@ -246,15 +238,18 @@ int sim_config_read(sim_config *config, slice key, slice value)
 
 sim *sim_create(const sim_config *config, problem *why)
 {
-    if (sim_check_config(config, why)) return NULL;
+    sim_config full = *config;
+    if (!full.device_count) full.device_count = 1;
+    if (!full.capacity_bytes) full.capacity_bytes = SIM_DEFAULT_CAPACITY;
+    if (sim_check_config(&full, why)) return NULL;
     sim *made = program_need(1, sizeof *made);
-    made->costs = config->costs ? *config->costs : *sim_costs_default();
-    made->most_mappings = config->most_mappings ? config->most_mappings : SIM_DEFAULT_MAPPINGS;
-    made->without_vm = config->without_vm != 0;
+    made->costs = full.costs ? *full.costs : *sim_costs_default();
+    made->most_mappings = full.most_mappings ? full.most_mappings : SIM_DEFAULT_MAPPINGS;
+    made->without_vm = full.without_vm != 0;
     pthread_mutex_init(&made->mutex, NULL);
-    sim_create_devices(made, config);
-    banks_create(made, sim_capacity(config));
-    if (!faults_parse(config->faults, made->device_count, &made->faults, why)) return made;
+    sim_create_devices(made, &full);
+    banks_create(made, full.capacity_bytes);
+    if (!faults_parse(full.faults, made->device_count, &made->faults, why)) return made;
     sim_destroy(made);
     return NULL;
 }

@@ -198,13 +198,6 @@ int vmem_map(sim_device *device, uint64_t address, uint64_t bytes, uint64_t hand
     return SIM_SUCCESS;
 }
 
-static uint64_t vmem_device_count(uint64_t accessors)
-{
-    uint64_t count = 0;
-    for (; accessors != 0; accessors &= accessors - 1) count++;
-    return count;
-}
-
 int vmem_access(sim_device *device, uint64_t address, uint64_t bytes, uint64_t accessors, uint32_t mode,
                 uint64_t *cost_ns)
 {
@@ -224,7 +217,7 @@ int vmem_access(sim_device *device, uint64_t address, uint64_t bytes, uint64_t a
         mapped = devmem_mapped(memory, at);
         mapped->accessors = mode ? mapped->accessors | accessors : mapped->accessors & ~accessors;
     }
-    *cost_ns = engine_cost_ns(device, SIM_COST_VM_ACCESS, bytes) * vmem_device_count(accessors);
+    *cost_ns = engine_cost_ns(device, SIM_COST_VM_ACCESS, bytes) * (uint64_t)__builtin_popcountll(accessors);
     return SIM_SUCCESS;
 }
 
