@@ -27,8 +27,13 @@ const char *table_repeats(const case_index *in, size_t row_index, char *text, si
 
 /* ---- Cells and columns: how they are shown, and which of them matter most */
 
-/* How a cell is shown to people. "-": nothing. Returns a text. */
-typedef const char *table_show(const row *shown, row_column column, char *text, size_t size);
+typedef enum table_show {                        /* to people, and "-" for nothing: */
+    SHOW_CELL, SHOW_NAME, SHOW_POLICY, SHOW_BYTES,
+    SHOW_SOME,                                   /* as CELL, but nothing for 0 and for what is dull */
+    SHOW_NUMBER, SHOW_TIME, SHOW_OVERHEAD,       /* what the row weighs in this column */
+    SHOW_SHARE,                                  /* of memory, where it ran out: elsewhere many pieces are no harm */
+    SHOW_INTERVAL                                /* [0.2134,0.2210]: from this column to RATIO_HIGH */
+} table_show;
 
 enum table_flag {                                /* bits */
     TABLE_TEXT = 1,                              /* left-aligned */
@@ -39,7 +44,7 @@ enum table_flag {                                /* bits */
 enum { TABLE_MOST = 20 };                        /* columns of a table */
 typedef struct table_column {
     const char *heading;
-    table_show *show;
+    table_show  show;
     row_column  column;
     unsigned    flags;
     int         rank;                            /* 0: always there; the highest goes first when there is no room */
@@ -67,7 +72,7 @@ int         table_is_dull(const row *shown, row_column column);
    there is no other. */
 const char *table_heading(row_kind kind, row_column column);
 /* What a reserved peak is above what was requested: "+0.2 %". */
-table_show table_overhead;
+const char *table_overhead(const row *shown, char *text, size_t size);
 /* The sentence that stands below the table for this row, why it ends where it does, what happened; "": none does. */
 const char *table_why(const row *shown, row_kind kind);
 

@@ -67,44 +67,6 @@ const char *table_heading(row_kind kind, row_column column)
     }
 }
 
-const char *table_fill(const table_column *of, const row *shown, char *text, size_t size)
-{
-    return of->show(shown, of->column, text, size);
-}
-
-int table_is_used(const row_list *list, const table_column *column)
-{
-    char text[1024];
-    for (size_t at = 0; at < list->count; at++) {
-        if (strcmp(table_fill(column, &list->rows[at], text, sizeof text), "-")) return 1;
-    }
-    return !(column->flags & TABLE_OPTIONAL);
-}
-
-static const char *table_workload(const row *shown, row_column column, char *text, size_t size)
-{
-    return table_name(shown->cells[column].text, text, size);
-}
-
-static const char *table_policy(const row *shown, row_column column, char *text, size_t size)
-{
-    return table_policy_name(shown->cells[column].text, text, size);
-}
-
-static const char *table_cell(const row *shown, row_column column, char *text, size_t size)
-{
-    const cell *value = &shown->cells[column];
-    return value->kind == CELL_NONE ? "-" : cell_print(value, text, size);
-}
-
-/* What is dull takes no room; nor does a column of no moved page. */
-static const char *table_unless_dull(const row *shown, row_column column, char *text, size_t size)
-{
-    const cell *value = &shown->cells[column];
-    int is_none = value->kind == CELL_COUNT && !value->count;
-    return is_none || table_is_dull(shown, column) ? "-" : table_cell(shown, column, text, size);
-}
-
 int table_is_ok(const row *shown)
 {
     return !strcmp(row_status(shown), "ok");
@@ -125,13 +87,6 @@ static double table_number_of(const row *shown, row_column column)
     return value->kind == CELL_COUNT ? (double)value->count : value->real;
 }
 
-static double table_overhead_of(const row *shown)
-{
-    double requested = table_number_of(shown, COLUMN_REQUESTED_PEAK);
-    double reserved = table_number_of(shown, COLUMN_RESERVED_PEAK);
-    return requested > 0.0 && reserved >= 0.0 ? reserved / requested : -1.0;
-}
-
 /* Of whole runs alone: a row that ended early did less. */
 static double table_warm_up_of(const row *shown, row_column whole, row_column steady)
 {
@@ -144,8 +99,10 @@ static double table_warm_up_of(const row *shown, row_column whole, row_column st
 static double table_weight(const row *shown, row_column column)
 {
     const uint64_t steps = shown->cells[COLUMN_STEADY_STEPS].count;
+    double requested = table_number_of(shown, COLUMN_REQUESTED_PEAK);
+    double reserved = table_number_of(shown, COLUMN_RESERVED_PEAK);
     switch (column) {
-    case COLUMN_FOOTPRINT:    return table_overhead_of(shown);
+    case COLUMN_FOOTPRINT:    return requested > 0.0 && reserved >= 0.0 ? reserved / requested : -1.0;
     case COLUMN_DRIVER_CALLS: return table_warm_up_of(shown, column, COLUMN_STEADY_CALLS);
     case COLUMN_DRIVER_VNS:   return table_warm_up_of(shown, column, COLUMN_STEADY_VNS);
     case COLUMN_STEADY_CALLS:
@@ -154,6 +111,52 @@ static double table_weight(const row *shown, row_column column)
              : (double)shown->cells[column].count / (double)steps;
     default:                  return table_number_of(shown, column);
     }
+}
+
+const char *table_overhead(const row *shown, char *text, size_t size)
+{
+    double share = table_weight(shown, COLUMN_FOOTPRINT);
+    if (share < 0.0) return "-";
+    snprintf(text, size, "%+.1f %%", (share - 1.0) * 100.0);
+    return text;
+}
+
+const char *table_fill(const table_column *of, const row *shown, char *text, size_t size)
+{
+    const cell *value = &shown->cells[of->column], *high = &shown->cells[COLUMN_RATIO_HIGH];
+    const double weight = table_weight(shown, of->column);
+    const int is_none = value->kind == CELL_NONE, is_dull = table_is_dull(shown, of->column);
+    switch (of->show) {
+    case SHOW_NAME:     return table_name(value->text, text, size);
+    case SHOW_POLICY:   return table_policy_name(value->text, text, size);
+    case SHOW_OVERHEAD: return table_overhead(shown, text, size);
+    case SHOW_NUMBER:   return table_number(weight, text, size);
+    case SHOW_TIME:     return weight < 0.0 ? "-" : table_duration(weight, text, size);
+    case SHOW_BYTES:    return is_none ? "-" : text_bytes(value->count, text, size);
+    case SHOW_SOME:
+        if (is_dull || (value->kind == CELL_COUNT && !value->count)) return "-";
+        break;
+    case SHOW_SHARE:
+        if (is_none || is_dull) return "-";
+        snprintf(text, size, "%.1f %%", value->real * 100.0);
+        return text;
+    case SHOW_INTERVAL:
+        if (is_none || high->kind == CELL_NONE) return "-";
+        snprintf(text, size, "[%.4f,%.4f]", value->real, high->real);
+        return text;
+    case SHOW_CELL:
+        break;
+    }
+    return is_none ? "-" : cell_print(value, text, size);
+}
+
+int table_is_used(const row_list *list, const table_column *column)
+{
+    char text[1024];
+    for (size_t at = 0; at < list->count; at++) {
+        if (strcmp(table_fill(column, &list->rows[at], text, sizeof text), "-")) return 1;
+    }
+    return !(column->flags & TABLE_OPTIONAL);
 }
 
 static int table_is_weighed(const row *shown)
@@ -183,124 +186,81 @@ int table_is_best(const row_list *list, size_t row_index, const table_column *co
     return differs && !strcmp(table_fill(column, &list->rows[row_index], text, sizeof text), best);
 }
 
-static const char *table_amount(const row *shown, row_column column, char *text, size_t size)
-{
-    const cell *value = &shown->cells[column];
-    return value->kind == CELL_NONE ? "-" : text_bytes(value->count, text, size);
-}
-
-const char *table_overhead(const row *shown, row_column column, char *text, size_t size)
-{
-    double share = table_weight(shown, column);
-    if (share < 0.0) return "-";
-    snprintf(text, size, "%+.1f %%", (share - 1.0) * 100.0);
-    return text;
-}
-
-/* Where memory ran out: free memory in many pieces is no harm elsewhere. */
-static const char *table_fragmentation(const row *shown, row_column column, char *text, size_t size)
-{
-    const cell *value = &shown->cells[column];
-    if (value->kind == CELL_NONE || table_is_dull(shown, column)) return "-";
-    snprintf(text, size, "%.1f %%", value->real * 100.0);
-    return text;
-}
-
-static const char *table_calls(const row *shown, row_column column, char *text, size_t size)
-{
-    return table_number(table_weight(shown, column), text, size);
-}
-
-static const char *table_time(const row *shown, row_column column, char *text, size_t size)
-{
-    double ns = table_weight(shown, column);
-    return ns < 0.0 ? "-" : table_duration(ns, text, size);
-}
-
-/* [0.2134,0.2210] */
-static const char *table_interval(const row *shown, row_column column, char *text, size_t size)
-{
-    const cell *low = &shown->cells[column], *high = &shown->cells[COLUMN_RATIO_HIGH];
-    if (low->kind == CELL_NONE || high->kind == CELL_NONE) return "-";
-    snprintf(text, size, "[%.4f,%.4f]", low->real, high->real);
-    return text;
-}
-
 /* What names the row of a workload, and what became of it. */
 #define TABLE_NAMES \
-    { "workload", table_workload, COLUMN_WORKLOAD, TABLE_TEXT, 0, NULL }, \
-    { "policy", table_policy, COLUMN_POLICY, TABLE_TEXT, 0, NULL }, \
-    { "status", table_cell, COLUMN_STATUS, TABLE_TEXT, 0, NULL }, \
-    { "threads", table_unless_dull, COLUMN_THREADS, TABLE_OPTIONAL, 4, NULL }
+    { "workload", SHOW_NAME, COLUMN_WORKLOAD, TABLE_TEXT, 0, NULL }, \
+    { "policy", SHOW_POLICY, COLUMN_POLICY, TABLE_TEXT, 0, NULL }, \
+    { "status", SHOW_CELL, COLUMN_STATUS, TABLE_TEXT, 0, NULL }, \
+    { "threads", SHOW_SOME, COLUMN_THREADS, TABLE_OPTIONAL, 4, NULL }
 
 static const table_column table_run_columns[] = {
     TABLE_NAMES,
-    { "memory", table_amount, COLUMN_RESERVED_PEAK, TABLE_LEAST, 1, "held from the driver, at its peak" },
-    { "overhead", table_overhead, COLUMN_FOOTPRINT, TABLE_LEAST, 1,
+    { "memory", SHOW_BYTES, COLUMN_RESERVED_PEAK, TABLE_LEAST, 1, "held from the driver, at its peak" },
+    { "overhead", SHOW_OVERHEAD, COLUMN_FOOTPRINT, TABLE_LEAST, 1,
       "of that over what the workload requests at its peak" },
-    { "warm-up calls", table_calls, COLUMN_DRIVER_CALLS, TABLE_OPTIONAL | TABLE_LEAST, 3,
+    { "warm-up calls", SHOW_NUMBER, COLUMN_DRIVER_CALLS, TABLE_OPTIONAL | TABLE_LEAST, 3,
       "of the driver until the first step comes again, or in the whole run" },
-    { "warm-up time", table_time, COLUMN_DRIVER_VNS, TABLE_OPTIONAL | TABLE_LEAST, 5, "in them, modelled" },
-    { "calls/step", table_calls, COLUMN_STEADY_CALLS, TABLE_OPTIONAL | TABLE_LEAST, 2, "in each step after that" },
-    { "time/step", table_time, COLUMN_STEADY_VNS, TABLE_OPTIONAL | TABLE_LEAST, 4, "in them, modelled" },
-    { "time/op", table_time, COLUMN_VNS_PER_OP, TABLE_OPTIONAL | TABLE_LEAST, 6,
+    { "warm-up time", SHOW_TIME, COLUMN_DRIVER_VNS, TABLE_OPTIONAL | TABLE_LEAST, 5, "in them, modelled" },
+    { "calls/step", SHOW_NUMBER, COLUMN_STEADY_CALLS, TABLE_OPTIONAL | TABLE_LEAST, 2, "in each step after that" },
+    { "time/step", SHOW_TIME, COLUMN_STEADY_VNS, TABLE_OPTIONAL | TABLE_LEAST, 4, "in them, modelled" },
+    { "time/op", SHOW_TIME, COLUMN_VNS_PER_OP, TABLE_OPTIONAL | TABLE_LEAST, 6,
       "of an allocation or free, modelled: driver, waits, and the program's own time" },
-    { "host/op", table_time, COLUMN_HOST_NS, TABLE_OPTIONAL | TABLE_TIME | TABLE_LEAST, 7, NULL },
-    { "fragmentation", table_fragmentation, COLUMN_FRAGMENTATION, TABLE_OPTIONAL, 3,
+    { "host/op", SHOW_TIME, COLUMN_HOST_NS, TABLE_OPTIONAL | TABLE_TIME | TABLE_LEAST, 7, NULL },
+    { "fragmentation", SHOW_SHARE, COLUMN_FRAGMENTATION, TABLE_OPTIONAL, 3,
       "free memory beside its longest piece, where memory ran out" },
-    { "OOM at op", table_cell, COLUMN_OOM_OP, TABLE_OPTIONAL, 1, NULL },
+    { "OOM at op", SHOW_CELL, COLUMN_OOM_OP, TABLE_OPTIONAL, 1, NULL },
 };
 
 static const table_column table_capacity_columns[] = {
     TABLE_NAMES,
-    { "min limit / peak", table_cell, COLUMN_RATIO, 0, 0, NULL },
-    { "min limit", table_amount, COLUMN_MIN_LIMIT, 0, 1, NULL },
-    { "requested", table_amount, COLUMN_REQUESTED_PEAK, 0, 3, NULL },
-    { "remapped", table_unless_dull, COLUMN_REMAPPED_PAGES, TABLE_OPTIONAL, 5, NULL },
-    { "driver calls", table_cell, COLUMN_DRIVER_CALLS, 0, 4, NULL },
-    { "probes", table_cell, COLUMN_PROBES, TABLE_OPTIONAL, 9, NULL },
-    { "ends at op", table_cell, COLUMN_STOP_OP, 0, 2, NULL },
-    { "reason", table_cell, COLUMN_STOP_REASON, TABLE_TEXT, 2, NULL },
+    { "min limit / peak", SHOW_CELL, COLUMN_RATIO, 0, 0, NULL },
+    { "min limit", SHOW_BYTES, COLUMN_MIN_LIMIT, 0, 1, NULL },
+    { "requested", SHOW_BYTES, COLUMN_REQUESTED_PEAK, 0, 3, NULL },
+    { "remapped", SHOW_SOME, COLUMN_REMAPPED_PAGES, TABLE_OPTIONAL, 5, NULL },
+    { "driver calls", SHOW_CELL, COLUMN_DRIVER_CALLS, 0, 4, NULL },
+    { "probes", SHOW_CELL, COLUMN_PROBES, TABLE_OPTIONAL, 9, NULL },
+    { "ends at op", SHOW_CELL, COLUMN_STOP_OP, 0, 2, NULL },
+    { "reason", SHOW_CELL, COLUMN_STOP_REASON, TABLE_TEXT, 2, NULL },
 };
 
 static const table_column table_batch_columns[] = {
     TABLE_NAMES,
-    { "varied", table_cell, COLUMN_KEY, TABLE_TEXT, 1, NULL },
-    { "largest", table_cell, COLUMN_LARGEST, 0, 0, NULL },
-    { "allowed", table_cell, COLUMN_ALLOWED, 0, 0, NULL },
-    { "requested", table_amount, COLUMN_REQUESTED_PEAK, 0, 3, NULL },
-    { "remapped", table_unless_dull, COLUMN_REMAPPED_PAGES, TABLE_OPTIONAL, 5, NULL },
-    { "driver calls", table_cell, COLUMN_DRIVER_CALLS, TABLE_OPTIONAL, 6, NULL },
-    { "probes", table_cell, COLUMN_PROBES, TABLE_OPTIONAL, 9, NULL },
-    { "ends at op", table_cell, COLUMN_STOP_OP, 0, 2, NULL },
-    { "reason", table_cell, COLUMN_STOP_REASON, TABLE_TEXT, 2, NULL },
+    { "varied", SHOW_CELL, COLUMN_KEY, TABLE_TEXT, 1, NULL },
+    { "largest", SHOW_CELL, COLUMN_LARGEST, 0, 0, NULL },
+    { "allowed", SHOW_CELL, COLUMN_ALLOWED, 0, 0, NULL },
+    { "requested", SHOW_BYTES, COLUMN_REQUESTED_PEAK, 0, 3, NULL },
+    { "remapped", SHOW_SOME, COLUMN_REMAPPED_PAGES, TABLE_OPTIONAL, 5, NULL },
+    { "driver calls", SHOW_CELL, COLUMN_DRIVER_CALLS, TABLE_OPTIONAL, 6, NULL },
+    { "probes", SHOW_CELL, COLUMN_PROBES, TABLE_OPTIONAL, 9, NULL },
+    { "ends at op", SHOW_CELL, COLUMN_STOP_OP, 0, 2, NULL },
+    { "reason", SHOW_CELL, COLUMN_STOP_REASON, TABLE_TEXT, 2, NULL },
 };
 
 static const table_column table_holes_columns[] = {
-    { "policy", table_policy, COLUMN_POLICY, TABLE_TEXT, 0, NULL },
-    { "free blocks", table_cell, COLUMN_HOLES, 0, 0, NULL },
-    { "status", table_cell, COLUMN_STATUS, TABLE_TEXT, 2, NULL },
-    { "ns a pair", table_cell, COLUMN_NS_PER_PAIR, TABLE_TIME | TABLE_OPTIONAL, 5, NULL },
-    { "over the first", table_cell, COLUMN_RATIO, TABLE_TIME | TABLE_OPTIONAL, 5, NULL },
-    { "95 %", table_interval, COLUMN_RATIO_LOW, TABLE_TIME | TABLE_OPTIONAL, 5, NULL },
-    { "instructions", table_cell, COLUMN_PAIR_INSTRUCTIONS, TABLE_OPTIONAL, 5, NULL },
-    { "driver calls", table_cell, COLUMN_DRIVER_CALLS, 0, 1, NULL },
-    { "target", table_cell, COLUMN_TARGET, TABLE_TEXT | TABLE_OPTIONAL, 5, NULL },
-    { "met", table_cell, COLUMN_MET, TABLE_TEXT | TABLE_OPTIONAL, 5, NULL },
+    { "policy", SHOW_POLICY, COLUMN_POLICY, TABLE_TEXT, 0, NULL },
+    { "free blocks", SHOW_CELL, COLUMN_HOLES, 0, 0, NULL },
+    { "status", SHOW_CELL, COLUMN_STATUS, TABLE_TEXT, 2, NULL },
+    { "ns a pair", SHOW_CELL, COLUMN_NS_PER_PAIR, TABLE_TIME | TABLE_OPTIONAL, 5, NULL },
+    { "over the first", SHOW_CELL, COLUMN_RATIO, TABLE_TIME | TABLE_OPTIONAL, 5, NULL },
+    { "95 %", SHOW_INTERVAL, COLUMN_RATIO_LOW, TABLE_TIME | TABLE_OPTIONAL, 5, NULL },
+    { "instructions", SHOW_CELL, COLUMN_PAIR_INSTRUCTIONS, TABLE_OPTIONAL, 5, NULL },
+    { "driver calls", SHOW_CELL, COLUMN_DRIVER_CALLS, 0, 1, NULL },
+    { "target", SHOW_CELL, COLUMN_TARGET, TABLE_TEXT | TABLE_OPTIONAL, 5, NULL },
+    { "met", SHOW_CELL, COLUMN_MET, TABLE_TEXT | TABLE_OPTIONAL, 5, NULL },
 };
 
 static const table_column table_bench_columns[] = {
-    { "case", table_cell, COLUMN_CASE, TABLE_TEXT, 0, NULL },
-    { "policy", table_policy, COLUMN_POLICY, TABLE_TEXT, 0, NULL },
-    { "against", table_cell, COLUMN_AGAINST, TABLE_TEXT, 3, NULL },
-    { "ns", table_cell, COLUMN_NS_PER_PAIR, TABLE_TIME | TABLE_OPTIONAL, 5, NULL },
-    { "against", table_cell, COLUMN_AGAINST_NS, TABLE_TIME | TABLE_OPTIONAL, 5, NULL },
-    { "ratio", table_cell, COLUMN_RATIO, TABLE_OPTIONAL, 5, NULL },
-    { "95 %", table_interval, COLUMN_RATIO_LOW, TABLE_TIME | TABLE_OPTIONAL, 6, NULL },
-    { "instr", table_cell, COLUMN_PAIR_INSTRUCTIONS, TABLE_OPTIONAL, 5, NULL },
-    { "against", table_cell, COLUMN_AGAINST_INSTRUCTIONS, TABLE_OPTIONAL, 7, NULL },
-    { "target", table_cell, COLUMN_TARGET, TABLE_TEXT, 1, NULL },
-    { "met", table_cell, COLUMN_MET, TABLE_TEXT, 0, NULL },
+    { "case", SHOW_CELL, COLUMN_CASE, TABLE_TEXT, 0, NULL },
+    { "policy", SHOW_POLICY, COLUMN_POLICY, TABLE_TEXT, 0, NULL },
+    { "against", SHOW_CELL, COLUMN_AGAINST, TABLE_TEXT, 3, NULL },
+    { "ns", SHOW_CELL, COLUMN_NS_PER_PAIR, TABLE_TIME | TABLE_OPTIONAL, 5, NULL },
+    { "against", SHOW_CELL, COLUMN_AGAINST_NS, TABLE_TIME | TABLE_OPTIONAL, 5, NULL },
+    { "ratio", SHOW_CELL, COLUMN_RATIO, TABLE_OPTIONAL, 5, NULL },
+    { "95 %", SHOW_INTERVAL, COLUMN_RATIO_LOW, TABLE_TIME | TABLE_OPTIONAL, 6, NULL },
+    { "instr", SHOW_CELL, COLUMN_PAIR_INSTRUCTIONS, TABLE_OPTIONAL, 5, NULL },
+    { "against", SHOW_CELL, COLUMN_AGAINST_INSTRUCTIONS, TABLE_OPTIONAL, 7, NULL },
+    { "target", SHOW_CELL, COLUMN_TARGET, TABLE_TEXT, 1, NULL },
+    { "met", SHOW_CELL, COLUMN_MET, TABLE_TEXT, 0, NULL },
 };
 
 size_t table_columns(row_kind kind, const table_column **columns)

@@ -82,7 +82,7 @@ static uint64_t verdict_least(const verdict *self, row_column column)
 static void verdict_amount(verdict *self, const row *shown)
 {
     char bytes[32], overhead[32];
-    const char *above = table_overhead(shown, COLUMN_FOOTPRINT, overhead, sizeof overhead);
+    const char *above = table_overhead(shown, overhead, sizeof overhead);
     text_bytes(shown->cells[COLUMN_RESERVED_PEAK].count, bytes, sizeof bytes);
     text_add(self->text, VERDICT_ROOM, strcmp(above, "-") ? "%s, %s" : "%s", bytes, above);
 }
