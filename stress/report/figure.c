@@ -116,18 +116,12 @@ static const figure_bar_kind figure_bar_kinds[] = {
         "dotted: what was requested would allow", "none completes" },
 };
 
-/* Of a run that ended early nothing is compared. */
-static int figure_has_bar(const row *shown, const figure_bar_kind *kind)
-{
-    return table_is_ok(shown) && shown->cells[kind->column].kind != CELL_NONE;
-}
-
+/* Below 0: there is none; of a run that ended early nothing is compared. */
 static double figure_bar_value(const row *shown, const figure_bar_kind *kind, row_column column)
 {
-    if (column == COLUMN_COUNT || !figure_has_bar(shown, kind)) return 0.0;
+    if (column == COLUMN_COUNT || !table_is_ok(shown) || shown->cells[column].kind == CELL_NONE) return -1.0;
     const cell *value = &shown->cells[column];
-    return value->kind == CELL_NONE ? 0.0
-         : fmax(0.0, (value->kind == CELL_COUNT ? (double)value->count : value->real) - kind->zero);
+    return fmax(0.0, (value->kind == CELL_COUNT ? (double)value->count : value->real) - kind->zero);
 }
 
 /* The number beside a bar; nothing, where the row has none. */
@@ -164,14 +158,14 @@ static void figure_bar(const drawing *self, const figure_bar_kind *kind, size_t 
     const size_t index = self->policies[policy];
     const row *of = &self->list->rows[index];
     char name[64], class[32];
-    double within = figure_bar_value(of, kind, kind->within), text_y = y + height * 0.5 + 4.0;
+    double value = figure_bar_value(of, kind, kind->column), within = figure_bar_value(of, kind, kind->within);
+    double text_y = y + height * 0.5 + 4.0;
     plot_text(on, on->left - 6.0, text_y, "q", "end", figure_policy(of, 17, name));
-    if (!figure_has_bar(of, kind)) {
+    if (value < 0.0) {
         figure_bar_missing(self, kind, index, text_y);
         return;
     }
-    plot_box(on, figure_class("bar ", policy, class), on->left, y + 1.0,
-             plot_x(on, figure_bar_value(of, kind, kind->column)) - on->left, height - 2.0);
+    plot_box(on, figure_class("bar ", policy, class), on->left, y + 1.0, plot_x(on, value) - on->left, height - 2.0);
     if (within > 0.0) {
         fprintf(on->out, "<path class=\"limit\" d=\"M%.1f %.1fv%.1f\"/>\n", plot_x(on, within), y, height);
     }
@@ -420,47 +414,38 @@ static void figure_holes(drawing *self)
 
 /* ---- Which figures there are */
 
-static void figure_add(figure_sheet *sheet, int is_wanted, figure_kind kind, size_t first, size_t count)
+/* Whether the row has what such a figure shows. */
+static int figure_has(const row_list *list, const row *of, figure_kind kind)
 {
-    const figure made = { kind, first, count };
-    if (!is_wanted || (sheet->is_maps && kind != FIGURE_MAP)) return;
-    sheet->figures[sheet->count++] = made;
-    sheet->map_count += kind == FIGURE_MAP;
+    const record *drawn = of->recording;
+    const int has_samples = drawn && drawn->sample_count;
+    switch (kind) {
+    case FIGURE_OVERHEAD:      return row_is_run(list->kind) && table_is_ok(of);
+    case FIGURE_LATENCY:       return of->times && histogram_supports(&of->times->allocs, 500);
+    case FIGURE_FRAGMENTATION: return has_samples && of->cells[COLUMN_FRAGMENTATION].kind != CELL_NONE;
+    case FIGURE_IDLE:
+    case FIGURE_MEMORY:        return has_samples;
+    case FIGURE_MAP:           return drawn && drawn->block_count;
+    case FIGURE_CAPACITY:      return list->kind == ROW_CAPACITY;
+    case FIGURE_BATCH:         return list->kind == ROW_BATCH;
+    case FIGURE_HOLES_NS:      return of->cells[COLUMN_NS_PER_PAIR].kind != CELL_NONE;
+    case FIGURE_HOLES_INSTRUCTIONS: break;
+    }
+    return of->cells[COLUMN_PAIR_INSTRUCTIONS].kind != CELL_NONE;
 }
 
-static void figure_add_run(figure_sheet *sheet, size_t first, size_t count)
+/* The figures from one kind to another of these rows. */
+static void figure_add(figure_sheet *sheet, figure_kind kind, figure_kind last, size_t first, size_t count)
 {
     const row_list *list = sheet->list;
-    int is_timed = 0, has_samples = 0, has_arena = 0, is_whole = 0;
-    for (size_t at = first; at < first + count; at++) {
-        const row *shown = &list->rows[at];
-        is_whole |= table_is_ok(shown);
-        is_timed |= shown->times && histogram_supports(&shown->times->allocs, 500);
-        has_samples |= shown->recording && shown->recording->sample_count;
-        has_arena |= has_samples && shown->cells[COLUMN_FRAGMENTATION].kind != CELL_NONE;
+    for (; kind <= last; kind++) {
+        const figure made = { kind, first, count };
+        size_t at = first;
+        while (at < first + count && !figure_has(list, &list->rows[at], kind)) at++;
+        if (at == first + count || (sheet->is_maps && kind != FIGURE_MAP)) continue;
+        sheet->figures[sheet->count++] = made;
+        sheet->map_count += kind == FIGURE_MAP;
     }
-    figure_add(sheet, is_whole, FIGURE_OVERHEAD, first, count);
-    figure_add(sheet, is_timed, FIGURE_LATENCY, first, count);
-    figure_add(sheet, has_arena, FIGURE_FRAGMENTATION, first, count);
-    figure_add(sheet, has_samples, FIGURE_IDLE, first, count);
-    for (size_t at = first; at < first + count; at++) {
-        const record *drawn = list->rows[at].recording;
-        int is_drawn = drawn && row_is_first(list, first, at);
-        figure_add(sheet, is_drawn && drawn->block_count, FIGURE_MAP, at, 1);
-        figure_add(sheet, is_drawn && drawn->sample_count, FIGURE_MEMORY, at, 1);
-    }
-}
-
-static void figure_add_holes(figure_sheet *sheet)
-{
-    const row_list *list = sheet->list;
-    int has_ns = 0, has_instructions = 0;
-    for (size_t at = 0; at < list->count; at++) {
-        has_ns |= list->rows[at].cells[COLUMN_NS_PER_PAIR].kind != CELL_NONE;
-        has_instructions |= list->rows[at].cells[COLUMN_PAIR_INSTRUCTIONS].kind != CELL_NONE;
-    }
-    figure_add(sheet, has_ns, FIGURE_HOLES_NS, 0, list->count);
-    figure_add(sheet, has_instructions, FIGURE_HOLES_INSTRUCTIONS, 0, list->count);
 }
 
 static void figure_add_all(figure_sheet *sheet)
@@ -469,14 +454,14 @@ static void figure_add_all(figure_sheet *sheet)
     size_t shown = 0;                            /* rows of run */
     for (size_t at = 0, first, rows; at < list->count; at += rows) {
         row_group(list, at, &first, &rows);
-        figure_add(sheet, list->kind == ROW_CAPACITY, FIGURE_CAPACITY, first, rows);
-        figure_add(sheet, list->kind == ROW_BATCH, FIGURE_BATCH, first, rows);
-        if (!row_is_run(list->kind)) continue;
-        if (shown && shown + rows > FIGURE_MOST_ROWS) {
+        if (row_is_run(list->kind) && shown && shown + rows > FIGURE_MOST_ROWS) {
             sheet->left_out += rows;
             continue;
         }
-        figure_add_run(sheet, first, rows);
+        figure_add(sheet, FIGURE_OVERHEAD, FIGURE_HOLES_INSTRUCTIONS, first, rows);
+        for (size_t one = first; one < first + rows; one++) {
+            if (row_is_first(list, first, one)) figure_add(sheet, FIGURE_MAP, FIGURE_MEMORY, one, 1);
+        }
         shown += rows;
     }
 }
@@ -486,8 +471,7 @@ figure_sheet figure_sheet_of(const row_list *list, int is_maps, size_t maps_byte
     enum { FIGURE_MAP_BYTES = 60000 };
     figure_sheet made = { .list = list, .is_maps = is_maps, .map_bytes = FIGURE_MAP_BYTES };
     made.figures = program_need(list->count * 7 + 2, sizeof *made.figures);
-    if (list->kind == ROW_HOLES) figure_add_holes(&made);
-    else figure_add_all(&made);
+    figure_add_all(&made);
     if (made.map_count && maps_bytes / made.map_count < made.map_bytes) made.map_bytes = maps_bytes / made.map_count;
     made.grain = made.map_count > 20 ? 4 : made.map_count > 8 ? 2 : 1;
     return made;
@@ -548,10 +532,9 @@ static drawing figure_begin(FILE *out, const figure_sheet *sheet, const figure *
     for (const row *of = list->rows + first; of < list->rows + first + count; of++) {
         const record *drawn = of->recording;
         const cell *reserved = &of->cells[COLUMN_RESERVED_PEAK];
-        if (drawn && drawn->op_count > made.most_ops) made.most_ops = drawn->op_count;
-        if (drawn && drawn->axis_bytes > made.most_axis_bytes) made.most_axis_bytes = drawn->axis_bytes;
-        if (reserved->kind != CELL_COUNT || reserved->count <= made.most_reserved_bytes) continue;
-        made.most_reserved_bytes = reserved->count;
+        if (drawn) memory_raise(&made.most_ops, drawn->op_count);
+        if (drawn) memory_raise(&made.most_axis_bytes, drawn->axis_bytes);
+        if (reserved->kind == CELL_COUNT) memory_raise(&made.most_reserved_bytes, reserved->count);
     }
     return made;
 }

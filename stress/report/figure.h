@@ -10,14 +10,13 @@
 #include "../result/row.h"
 #include "plot.h"
 
-typedef enum figure_kind {
-    FIGURE_OVERHEAD,                             /* of a workload: peak memory over what was requested, by policy */
-    FIGURE_MAP, FIGURE_MEMORY,                   /* of a row: time x addresses; bytes over time */
-    FIGURE_IDLE, FIGURE_FRAGMENTATION,           /* of a workload: shares over time, by policy */
-    FIGURE_LATENCY,                              /* of a workload: percentiles, by policy */
-    FIGURE_CAPACITY,                             /* of a workload: the smallest limit, by policy */
-    FIGURE_BATCH,                                /* of a workload: the largest batch, by policy */
-    FIGURE_HOLES_NS, FIGURE_HOLES_INSTRUCTIONS   /* cost of a pair against holes, by policy */
+typedef enum figure_kind {                       /* of a workload's rows together, by policy .. */
+    FIGURE_OVERHEAD,                             /* peak memory over what was requested */
+    FIGURE_LATENCY,                              /* percentiles */
+    FIGURE_FRAGMENTATION, FIGURE_IDLE,           /* shares over time */
+    FIGURE_CAPACITY, FIGURE_BATCH,               /* the smallest limit, the largest batch */
+    FIGURE_HOLES_NS, FIGURE_HOLES_INSTRUCTIONS,  /* cost of a pair against holes */
+    FIGURE_MAP, FIGURE_MEMORY                    /* .. and of a row: time x addresses; bytes over time */
 } figure_kind;
 
 typedef struct figure {
