@@ -15,8 +15,9 @@ typedef struct bench {
     output_list outputs;
     row_list    rows;
     stage      *stage;
-    uint64_t    counted[BENCH_MOST_COUNTED];     /* instructions, lane after lane of the cases that are counted */
-    size_t      counted_count, counted_at;
+    uint64_t    counted[BENCH_MOST_COUNTED];     /* instructions, lane after lane of the cases that are counted; 0s:
+                                                    nobody asks, or there is no valgrind */
+    size_t      counted_count;                   /* that rows were made of */
 } bench;
 
 static int bench_is_timed(const bench *self)
@@ -52,9 +53,9 @@ static void bench_timed_row(bench *self, const cases_row *of, size_t arena)
     const stage_lane *other = stage_other(measured, arena);
     row_count(made, COLUMN_ROUNDS, measured->rounds.count);
     row_text(made, COLUMN_ENDED, rounds_end_name(measured->rounds.ended));
-    row_real(made, COLUMN_NS_PER_PAIR, stage_time(measured, &measured->lanes[arena]).median);
+    row_real(made, COLUMN_NS_PER_PAIR, rounds_value(&measured->rounds, measured->lanes[arena].ns).median);
     if (!other->crowd) return;
-    row_real(made, COLUMN_AGAINST_NS, stage_time(measured, other).median);
+    row_real(made, COLUMN_AGAINST_NS, rounds_value(&measured->rounds, other->ns).median);
     rounds_interval found = stage_ratio(measured, arena);
     row_real(made, COLUMN_RATIO, found.median);
     row_real(made, COLUMN_RATIO_LOW, found.low);
@@ -62,24 +63,17 @@ static void bench_timed_row(bench *self, const cases_row *of, size_t arena)
     bench_target(made, of->target, 1, found.low, found.high);
 }
 
-/* Where lane so-and-so of this case stands among all that were counted. */
-static double bench_instructions(const bench *self, size_t lane)
-{
-    size_t at = self->counted_at;
-    for (size_t before = 0; before < lane; before++) at += self->stage->lanes[before].crowd != NULL;
-    return (double)self->counted[at] / STAGE_COUNTED_PAIRS;
-}
-
 static void bench_counted_row(bench *self, const cases_row *of, size_t arena)
 {
+    const stage_lane *mine = &self->stage->lanes[arena], *other = stage_other(self->stage, arena);
     row *made = bench_new_row(self, of, of->counted_name, arena);
     bench_target(made, of->counted_target, 0, 0, 0);
-    if (!self->counted_count) return;
-    double ours = bench_instructions(self, arena);
+    if (!mine->instructions) return;
+    double ours = (double)mine->instructions / STAGE_COUNTED_PAIRS;
     row_real(made, COLUMN_PAIR_INSTRUCTIONS, ours);
     bench_target(made, of->counted_target, 1, ours, ours);
-    if (!stage_other(self->stage, arena)->crowd) return;
-    double others = bench_instructions(self, stage_other_index(self->stage, arena));
+    if (!other->crowd) return;
+    double others = (double)other->instructions / STAGE_COUNTED_PAIRS;
     row_real(made, COLUMN_AGAINST_INSTRUCTIONS, others);
     row_real(made, COLUMN_RATIO, ours / others);
 }
@@ -88,10 +82,10 @@ static void bench_rows(bench *self, const cases_row *of)
 {
     for (size_t arena = 0; arena < STAGE_ARENAS; arena++) bench_timed_row(self, of, arena);
     if (!of->is_counted) return;
-    for (size_t arena = 0; arena < STAGE_ARENAS; arena++) bench_counted_row(self, of, arena);
-    for (size_t lane = 0; lane < self->stage->lane_count; lane++) {
-        self->counted_at += self->stage->lanes[lane].crowd != NULL;
+    for (stage_lane *lane = self->stage->lanes; lane < self->stage->lanes + self->stage->lane_count; lane++) {
+        if (lane->crowd) lane->instructions = self->counted[self->counted_count++];
     }
+    for (size_t arena = 0; arena < STAGE_ARENAS; arena++) bench_counted_row(self, of, arena);
 }
 
 static int bench_case(bench *self, const cases_row *of, problem *why)
@@ -118,7 +112,6 @@ static int bench_count(bench *self, int has_cub, problem *why)
         if (of->is_counted) calls += of->other != CASES_CUB || has_cub ? STAGE_ARENAS + 1 : STAGE_ARENAS;
     }
     int result = callgrind_count(words, "pairs_counted", self->counted, calls, why);
-    if (!result) self->counted_count = calls;
     if (result > 0) fprintf(stderr, "bench: no valgrind: instructions are not counted\n");
     return result < 0 ? -1 : 0;
 }

@@ -229,24 +229,6 @@ static uint64_t pairs_next_bytes(pairs *self)
     return self->sizes[self->at++ % PAIRS_SIZES];
 }
 
-int pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena_stream stream, uint64_t seed,
-               problem *why)
-{
-    memset(self, 0, sizeof *self);
-    self->on = on;
-    self->stream = stream;
-    self->live = live;
-    self->random = seed;
-    if (!bytes) sizes_draw(self->sizes, PAIRS_SIZES, seed);
-    for (size_t index = 0; bytes && index < PAIRS_SIZES; index++) self->sizes[index] = bytes;
-    self->blocks = program_need(live, sizeof *self->blocks);
-    for (uint32_t index = 0; index < live && !self->failed; index++) {
-        self->failed = subject_alloc(on, &self->blocks[index], pairs_next_bytes(self), stream);
-    }
-    if (!self->failed) return 0;
-    return problem_set(why, EXIT_HARNESS, "%s: block refused: %d", subject_name(on->kind), self->failed);
-}
-
 void pairs_close(pairs *self)
 {
     free(self->blocks);
@@ -305,7 +287,35 @@ static double pairs_cold_ns(pairs *self, uint64_t count, unsigned char *cold)
     return (double)total_ns / (double)count;
 }
 
-/* ---- The same on several threads at once */
+/* ---- On a thread of its own, and on several threads at once */
+
+static void pairs_fill(void *user)
+{
+    pairs *self = user;
+    for (uint32_t index = 0; index < self->live && !self->failed; index++) {
+        self->failed = subject_alloc(self->on, &self->blocks[index], pairs_next_bytes(self), self->stream);
+    }
+    if (!self->failed) pairs_run(self, PAIRS_WARM);
+}
+
+int pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena_stream stream, uint64_t seed,
+               int is_apart, problem *why)
+{
+    static const crowd_job job = { NULL, pairs_fill };
+    uint64_t unused_ns;
+    memset(self, 0, sizeof *self);
+    self->on = on;
+    self->stream = stream;
+    self->live = live;
+    self->random = seed;
+    if (!bytes) sizes_draw(self->sizes, PAIRS_SIZES, seed);
+    for (size_t index = 0; bytes && index < PAIRS_SIZES; index++) self->sizes[index] = bytes;
+    self->blocks = program_need(live, sizeof *self->blocks);
+    if (!is_apart) pairs_fill(self);
+    else if (crowd_run(&job, self, 1, sizeof *self, &unused_ns, why)) return -1;
+    if (!self->failed) return 0;
+    return problem_set(why, EXIT_HARNESS, "%s: block refused: %d", subject_name(on->kind), self->failed);
+}
 
 /* A tenth of the pairs is for warming up. */
 static void pairs_warm_lap(void *user)
@@ -332,7 +342,7 @@ int pairs_crowd_ns(pairs *crowd, size_t count, uint64_t each, double *ns, proble
 
 /* ---- Lanes, and rounds over them */
 
-enum { STAGE_WARM_PAIRS = 5000, STAGE_SMALL_BYTES = 1024 };
+enum { STAGE_SMALL_BYTES = 1024 };
 
 typedef struct stage_length { size_t warm, least, most; uint64_t pairs; } stage_length;
 static const stage_length stage_lengths[] = {
@@ -340,35 +350,11 @@ static const stage_length stage_lengths[] = {
     [CASES_CROWD] = { 1, 11, 31, 40000 },
 };
 
-/* In a case of several threads the pairs of each are opened on a thread of their own, as a program's threads name
-   their streams themselves: an arena has heaps only if they do. A case of one thread starts none, because from then
-   on the C library's own locks cost instructions. */
-typedef struct stage_opening {
-    pairs           *made;
-    subject         *on;
-    const cases_row *row;
-    uint64_t         bytes;
-    gpuarena_stream  stream;
-    uint64_t         seed;
-    problem         *why;
-    int              failed;
-} stage_opening;
-
-static void stage_open_pairs(void *user)
-{
-    stage_opening *self = user;
-    self->failed = pairs_open(self->made, self->on, self->row->live, self->bytes, self->stream, self->seed,
-                              self->why);
-    if (!self->failed) pairs_run(self->made, STAGE_WARM_PAIRS);
-}
-
 static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint64_t seed, problem *why)
 {
-    static const crowd_job job = { NULL, stage_open_pairs };
     static char handles[CASES_MOST_THREADS];     /* of streams: no call of the null device looks behind them */
     stage_lane *lane = &self->lanes[self->lane_count++];
     problem trouble = { 0, "" };
-    uint64_t unused_ns;
     if (subject_open(&lane->on, kind, &trouble)) {
         return trouble.exit_code == EXIT_NO_DEVICE ? 0 : problem_set(why, trouble.exit_code, "%s", trouble.text);
     }
@@ -376,10 +362,8 @@ static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint6
     lane->crowd = program_need(lane->members, sizeof *lane->crowd);
     for (size_t index = 0; index < lane->members; index++) {
         gpuarena_stream stream = (gpuarena_stream)(void *)&handles[index % self->row->streams];
-        stage_opening opening = { &lane->crowd[index], &lane->on, self->row, bytes, stream, seed + index, why, 0 };
-        if (lane->members == 1) stage_open_pairs(&opening);
-        else if (crowd_run(&job, &opening, 1, sizeof opening, &unused_ns, why)) return -1;
-        if (opening.failed) return -1;
+        if (pairs_open(&lane->crowd[index], &lane->on, self->row->live, bytes, stream, seed + index,
+                       lane->members > 1, why)) return -1;
     }
     return 0;
 }
@@ -430,25 +414,15 @@ static int stage_measure_lane(void *user, size_t index, size_t round, problem *w
     return 0;
 }
 
-size_t stage_other_index(const stage *self, size_t arena)
-{
-    return self->lane_count == STAGE_LANES ? STAGE_ARENAS + arena : STAGE_ARENAS;
-}
-
 const stage_lane *stage_other(const stage *self, size_t arena)
 {
-    return &self->lanes[stage_other_index(self, arena)];
-}
-
-rounds_interval stage_time(const stage *self, const stage_lane *lane)
-{
-    return rounds_value(&self->rounds, lane->ns);
+    return &self->lanes[self->lane_count == STAGE_LANES ? STAGE_ARENAS + arena : STAGE_ARENAS];
 }
 
 rounds_interval stage_ratio(const stage *self, size_t arena)
 {
     const stage_lane *mine = &self->lanes[arena], *other = stage_other(self, arena);
-    if (!other->crowd) return stage_time(self, mine);
+    if (!other->crowd) return rounds_value(&self->rounds, mine->ns);
     if (self->row->other == CASES_ONE_THREAD) return rounds_ratio(&self->rounds, other->ns, mine->ns);
     return rounds_ratio(&self->rounds, mine->ns, other->ns);
 }

@@ -101,7 +101,7 @@ static inline int subject_free(subject *self, void *ptr, gpuarena_stream stream)
 
 /* ---- What is measured: free one random live block and allocate another, over and over */
 
-enum { PAIRS_SIZES = 4096, PAIRS_COLD_BYTES = 4 << 20 };
+enum { PAIRS_SIZES = 4096, PAIRS_COLD_BYTES = 4 << 20, PAIRS_WARM = 5000 };
 
 typedef struct pairs {
     subject        *on;
@@ -115,10 +115,12 @@ typedef struct pairs {
     uint64_t        sizes[PAIRS_SIZES];          /* few enough to stay in a cache */
 } pairs;
 
-/* Allocates so many blocks. bytes: of each; 0: log-uniform sizes by seed: who has the same seed does the same. -1 and
-   a problem; pairs_close in both cases. The blocks go with the subject. */
+/* Allocates so many blocks, and does PAIRS_WARM pairs. bytes: of each; 0: log-uniform sizes by seed: who has the same seed does the
+   same. is_apart: on a thread of its own, as a program's threads name their streams themselves: an arena has heaps
+   only if they do; a process of one thread starts none, because from then on the C library's own locks cost
+   instructions. -1 and a problem; pairs_close in both cases. The blocks go with the subject. */
 int  pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena_stream stream, uint64_t seed,
-                problem *why);
+                int is_apart, problem *why);
 void pairs_close(pairs *self);
 
 /* So many pairs. What callgrind counts, by its name, is pairs_counted; all else is the same. */
@@ -140,6 +142,7 @@ typedef struct stage_lane {
     size_t  members;
     int     is_borrowed;                         /* crowd and its subject are another lane's */
     double  ns[ROUNDS_MOST_COUNT];               /* of a pair, by round */
+    uint64_t instructions;                       /* of STAGE_COUNTED_PAIRS pairs; 0: they are not counted */
 } stage_lane;
 
 typedef struct stage {
@@ -165,10 +168,8 @@ int  stage_verify(const stage *self, problem *why);          /* as subject_verif
 
 /* The lane that this arena's is compared with. */
 const stage_lane *stage_other(const stage *self, size_t arena);
-size_t stage_other_index(const stage *self, size_t arena);
 /* Of its times over the other's, of threads the other way round; of its times alone where that is not there. */
 rounds_interval stage_ratio(const stage *self, size_t arena);
-rounds_interval stage_time(const stage *self, const stage_lane *lane);
 
 /* ---- Pairs among free blocks: a policy on a device, with so many of them that do not touch */
 

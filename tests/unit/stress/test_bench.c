@@ -177,8 +177,8 @@ static void test_subject(subject_kind kind)
         subject_close(&on);
         return;
     }
-    CHECK_MSG(!pairs_open(&work, &on, 100, 0, NULL, 5, &why), "%s: 100 blocks", subject_name(kind));
-    CHECK_MSG(!pairs_open(&twin, &on, 100, 0, NULL, 5, &why), "%s: and the same again", subject_name(kind));
+    CHECK_MSG(!pairs_open(&work, &on, 100, 0, NULL, 5, 0, &why), "%s: 100 blocks", subject_name(kind));
+    CHECK_MSG(!pairs_open(&twin, &on, 100, 0, NULL, 5, 0, &why), "%s: and the same again", subject_name(kind));
     pairs_run(&work, 2000);
     pairs_counted(&twin, 2000);
     CHECK(!work.failed && !twin.failed && work.at == twin.at && work.random == twin.random);
@@ -237,11 +237,12 @@ static void test_crowd(subject_kind kind)
     double ns = 0;
     CHECK(!subject_open(&on, kind, &why));
     for (size_t index = 0; index < CASES_MOST_THREADS; index++) {
-        CHECK(!pairs_open(&crowd[index], &on, 50, 0, (gpuarena_stream)(void *)&streams[index / 2], index, &why));
+        CHECK(!pairs_open(&crowd[index], &on, 50, 0, (gpuarena_stream)(void *)&streams[index / 2], index, 0,
+                          &why));
     }
     CHECK(!pairs_crowd_ns(crowd, CASES_MOST_THREADS, 1000, &ns, &why) && ns > 0);
     gpuarena_get_stats(on.arena, &now);
-    CHECK_U64(now.alloc_count, ==, 50 * CASES_MOST_THREADS + 1100 * CASES_MOST_THREADS);
+    CHECK_U64(now.alloc_count, ==, (50 + PAIRS_WARM + 1100) * CASES_MOST_THREADS);
     CHECK_MSG(!subject_verify(&on, 50 * CASES_MOST_THREADS, &why), "%s: exact after threads: %s", subject_name(kind),
               why.text);
     for (size_t index = 0; index < CASES_MOST_THREADS; index++) pairs_close(&crowd[index]);
