@@ -51,18 +51,14 @@ enum {
 };
 
 typedef struct csv_table {                       /* a header and rows of as many cells, all of them texts */
-    char   *text;                                /* what the cells point into */
-    char  **cells;                               /* the header's first */
-    char   *partial;                             /* what the last line says of missing rows; NULL: none are */
-    size_t  column_count, row_count;             /* rows without the header */
-} csv_table;
-
-typedef struct csv_reader {
     const char *name;
-    char       *at;
-    char       *end;
+    char       *at, *end;                        /* what is left of the text, which cells point into */
     size_t      line;                            /* from 1 */
-} csv_reader;
+    char      **cells;                           /* the header's first */
+    size_t      used, room;                      /* of these */
+    char       *partial;                         /* what the last line says of missing rows; NULL: none are */
+    size_t      column_count, row_count;         /* rows without the header */
+} csv_table;
 
 /* Without a byte order mark of UTF-8, text, and not too much. */
 static int csv_check(char *text, size_t *length, const char *path, problem *why)
@@ -92,47 +88,36 @@ char *csv_slurp(const char *path, size_t *length, problem *why)
     return NULL;
 }
 
-static int csv_fails(const csv_reader *reader, const char *what, problem *why)
+static int csv_fails(const csv_table *self, const char *what, problem *why)
 {
-    return problem_set(why, EXIT_USAGE, "%s: line %zu: %s", reader->name, reader->line, what);
+    return problem_set(why, EXIT_USAGE, "%s: line %zu: %s", self->name, self->line, what);
 }
 
-/* A cell in quotes, from behind the first one: unquoted to the left. The character behind it is *reader->at. */
-static int csv_quoted(csv_reader *reader, problem *why)
+/* One cell, ended by a NUL; what is in quotes is unquoted to the left. *last: it is its line's last. */
+static int csv_cell(csv_table *self, char **made, int *last, problem *why)
 {
-    char *to = reader->at;
-    for (;; reader->at++) {
-        if (reader->at == reader->end) return csv_fails(reader, "a quote that does not end", why);
-        if (*reader->at == '\n') reader->line++;
-        if (*reader->at == '"' && *++reader->at != '"') break;
-        *to++ = *reader->at;
+    const int is_quoted = *self->at == '"';
+    char *at = self->at + is_quoted, *to = at;
+    *made = at;
+    if (!is_quoted) {
+        at += strcspn(at, ",\n");
+        if (!*at && at < self->end) return csv_fails(self, "a NUL byte: this is no CSV", why);
+        to = at > *made && at[-1] == '\r' && *at != ',' ? at - 1 : at;
+    } else {
+        for (;; *to++ = *at++) {
+            if (at == self->end) return csv_fails(self, "a quote that does not end", why);
+            self->line += *at == '\n';
+            if (*at == '"' && *++at != '"') break;
+        }
+        int has_return = *at == '\r';            /* its line ends then */
+        at += has_return;
+        if (at < self->end && !strchr(has_return ? "\n" : ",\n", *at)) {
+            return csv_fails(self, "expected ',' behind a quote", why);
+        }
     }
-    int has_return = reader->at < reader->end && *reader->at == '\r';          /* its line ends then */
-    const char *behind = reader->at + has_return;
-    if (behind < reader->end && !strchr(has_return ? "\n" : ",\n", *behind)) {
-        return csv_fails(reader, "expected ',' behind a quote", why);
-    }
-    *to = '\0';                                  /* at the closing quote or left of it */
-    return 0;
-}
-
-/* One cell, ended by a NUL; *last: it is its line's last. */
-static int csv_cell(csv_reader *reader, char **made, int *last, problem *why)
-{
-    int is_quoted = reader->at < reader->end && *reader->at == '"';
-    reader->at += is_quoted;
-    *made = reader->at;
-    if (is_quoted && csv_quoted(reader, why)) return -1;
-    while (!is_quoted && reader->at < reader->end && *reader->at != ',' && *reader->at != '\n') {
-        if (!*reader->at) return csv_fails(reader, "a NUL byte: this is no CSV", why);
-        reader->at++;
-    }
-    char *end = reader->at, separator = end < reader->end ? *end : '\n';
-    if (is_quoted && separator == '\r') separator = *++end;
-    if (!is_quoted && separator == '\n' && end > *made && end[-1] == '\r') end[-1] = '\0';
-    *last = separator != ',';
-    reader->at = end < reader->end ? end + 1 : end;
-    *end = '\0';
+    *last = *at != ',';
+    self->at = at + (at < self->end);
+    *at = *to = '\0';                            /* to is there or left of it */
     return 0;
 }
 
@@ -141,48 +126,38 @@ static int csv_not_ours(const char *name, const char *what, problem *why)
     return problem_set(why, EXIT_USAGE, "%s: %s: expected CSV as --out csv writes it", name, what);
 }
 
-static int csv_take_line(csv_table *self, csv_reader *reader, size_t *room, size_t *used, problem *why)
+static int csv_take_line(csv_table *self, problem *why)
 {
-    size_t from = *used;
-    if (!strncmp(reader->at, CSV_PARTIAL, strlen(CSV_PARTIAL))) {
-        self->partial = reader->at + strlen(CSV_PARTIAL);
-        reader->at += strcspn(reader->at, "\n");
-        if (reader->at < reader->end) *reader->at++ = '\0';
-        reader->line++;
+    const size_t from = self->used;
+    if (!strncmp(self->at, CSV_PARTIAL, strlen(CSV_PARTIAL))) {
+        self->partial = self->at + strlen(CSV_PARTIAL);
+        self->at += strcspn(self->at, "\n");
+        if (self->at < self->end) *self->at++ = '\0';
+        self->line++;
         return 0;
     }
-    for (int last = 0; !last; (*used)++) {
-        ARRAY_RESERVE(self->cells, *room, *used + 1);
-        if (csv_cell(reader, &self->cells[*used], &last, why)) return -1;
+    for (int last = 0; !last; self->used++) {
+        ARRAY_RESERVE(self->cells, self->room, self->used + 1);
+        if (csv_cell(self, &self->cells[self->used], &last, why)) return -1;
     }
-    size_t count = *used - from, same = 0;
+    size_t count = self->used - from, same = 0;
     while (same < self->column_count && same < count && !strcmp(self->cells[same], self->cells[from + same])) same++;
     if (!self->column_count) {
         int has_policy = 0;
         self->column_count = count;
         for (size_t at = 0; at < count; at++) has_policy |= !strcmp(self->cells[at], row_table[COLUMN_POLICY].name);
-        if (!has_policy) return csv_not_ours(reader->name, "no column 'policy'", why);
+        if (!has_policy) return csv_not_ours(self->name, "no column 'policy'", why);
     } else if (count != self->column_count) {
         return problem_set(why, EXIT_USAGE, "%s: line %zu: expected %zu cells, as the header has, found %zu",
-                           reader->name, reader->line, self->column_count, count);
+                           self->name, self->line, self->column_count, count);
     } else if (same == count) {                  /* the header once more */
-        *used = from;
+        self->used = from;
     } else if (self->row_count++ == CSV_MOST_ROWS) {
-        return problem_set(why, EXIT_USAGE, "%s: more than %d rows, expected a shorter file", reader->name,
+        return problem_set(why, EXIT_USAGE, "%s: more than %d rows, expected a shorter file", self->name,
                            CSV_MOST_ROWS);
     }
-    reader->line++;
+    self->line++;
     return 0;
-}
-
-static int csv_take_all(csv_table *self, const char *name, size_t length, problem *why)
-{
-    size_t room = 0, used = 0;
-    csv_reader reader = { name, self->text, self->text + length, 1 };
-    while (reader.at < reader.end) {
-        if (csv_take_line(self, &reader, &room, &used, why)) return -1;
-    }
-    return self->column_count ? 0 : csv_not_ours(name, "empty", why);
 }
 
 /* ---- Rows of these texts */
@@ -190,17 +165,15 @@ static int csv_take_all(csv_table *self, const char *name, size_t length, proble
 /* The first command that has most of the columns. */
 static row_kind csv_kind(const csv_table *table)
 {
-    static const row_kind kinds[] = { ROW_RUN, ROW_ROUNDS, ROW_CAPACITY, ROW_BATCH, ROW_HOLES, ROW_BENCH };
     row_kind best = ROW_RUN;
     size_t most = 0;
-    for (size_t at = 0; at < sizeof kinds / sizeof kinds[0]; at++) {
+    for (row_kind kind = ROW_RUN; kind <= ROW_BENCH; kind++) {
         size_t known = 0;
         for (size_t column = 0; column < table->column_count; column++) {
-            known += (size_t)row_has(kinds[at], column_find(table->cells[column]));
+            known += (size_t)row_has(kind, column_find(table->cells[column]));
         }
-        if (known <= most) continue;
-        best = kinds[at];
-        most = known;
+        if (known > most) best = kind;
+        if (known > most) most = known;
     }
     return best;
 }
@@ -215,7 +188,7 @@ static void csv_cell_of(const char *text, row_column column, row *made)
     else if (*text || column == COLUMN_POLICY) row_text(made, column, text);     /* a row has a policy, be it "" */
 }
 
-static void csv_rows_of(const csv_table *table, const char *name, row_list *made)
+static void csv_rows_of(const csv_table *table, row_list *made)
 {
     made->kind = csv_kind(table);
     made->partial = table->partial;
@@ -238,18 +211,19 @@ static void csv_rows_of(const csv_table *table, const char *name, row_list *made
         row *read = &made->rows[line];
         const char *status = row_status(read);
         if (!*status || !strcmp(status, "ok") || !strcmp(status, "oom")) continue;
-        snprintf(read->note, sizeof read->note, "%.100s, as %.300s says", status, name);
+        snprintf(read->note, sizeof read->note, "%.100s, as %.300s says", status, table->name);
     }
 }
 
 int csv_parse(row_list *made, const char *name, const char *text, size_t length, problem *why)
 {
-    csv_table table;
     memset(made, 0, sizeof *made);
-    memset(&table, 0, sizeof table);
-    table.text = made->text = program_copy(text, length);
-    int failed = csv_take_all(&table, name, length, why);
-    if (!failed) csv_rows_of(&table, name, made);
+    made->text = program_copy(text, length);
+    csv_table table = { .name = name, .at = made->text, .end = made->text + length, .line = 1 };
+    int failed = 0;
+    while (table.at < table.end && !failed) failed = csv_take_line(&table, why);
+    if (!failed && !table.column_count) failed = csv_not_ours(name, "empty", why);
+    if (!failed) csv_rows_of(&table, made);
     free(table.cells);
     return failed;
 }

@@ -180,7 +180,7 @@ typedef struct row {
 } row;
 
 /* What made a row: the command; ROUNDS: run, with --rounds. */
-typedef enum row_kind { ROW_RUN, ROW_CAPACITY, ROW_BATCH, ROW_HOLES, ROW_BENCH, ROW_ROUNDS } row_kind;
+typedef enum row_kind { ROW_RUN, ROW_ROUNDS, ROW_CAPACITY, ROW_BATCH, ROW_HOLES, ROW_BENCH } row_kind;
 typedef struct row_list {
     row        *rows;
     size_t      count;
