@@ -121,7 +121,7 @@ static void compare_timed(compare_row *pair, row_column column)
         snprintf(said, sizeof said, " (x %.3Lf to %.3Lf) %s", low, high, compare_timed_names[found]);
     } else {
         snprintf(said, sizeof said, " (%zu and %zu times; an interval takes %d)", before.count, after.count,
-                 INTERVAL_LEAST_COUNT);
+                 ROUNDS_LEAST_COUNT);
     }
     if (found != COMPARE_SAME) {
         compare_tell(pair, column, metric_show(before.middle, UNIT_NS, from, sizeof from),
@@ -330,22 +330,12 @@ static int compare_all(compare *self, problem *why)
 
 static int compare_act(const cli *asked, problem *why)
 {
-    compare self = { .asked = asked };
+    static compare self;
     size_t count = asked->words.item_count;
-    if (count != 2) {
-        problem_set(why, EXIT_USAGE, "compare: expected two files, A.csv and B.csv, found %zu", count);
-        return EXIT_USAGE;
-    }
-    int exit_code = compare_all(&self, why);
-    gate_free(&self.gates);
-    case_index_free(&self.by_before);
-    case_index_free(&self.by_after);
-    case_index_free(&self.in_before);
-    case_index_free(&self.in_after);
-    csv_free(&self.before);
-    csv_free(&self.after);
-    output_list_free(&self.outputs);
-    return exit_code;
+    self.asked = asked;
+    if (count == 2) return compare_all(&self, why);
+    problem_set(why, EXIT_USAGE, "compare: expected two files, A.csv and B.csv, found %zu", count);
+    return EXIT_USAGE;
 }
 
 const command command_compare = { "compare", "A.csv B.csv [--fail-if RULE]", SIZE_MAX, compare_act };

@@ -39,21 +39,23 @@ void figure_title(figure_words *words, const row *shown, int is_row, const char 
     figure_join(words->heading, sizeof words->heading, workload, policy, what);
 }
 
-void figure_number(const drawing *self, size_t row_index, row_column column, const char *before, const char *as,
-                   const char *after)
+void figure_number(const drawing *self, size_t row_index, row_column column, const char *before, const char *after)
 {
-    char text[CELL_ROOM];
+    const cell *value = &self->list->rows[row_index].cells[column];
+    char text[CELL_ROOM], shown[64];
+    if (value->kind == CELL_RATIO) snprintf(shown, sizeof shown, "%+.1f %%", (value->real - 1.0) * 100.0);
+    else if (row_table[column].unit == UNIT_BYTES) text_bytes(value->count, shown, sizeof shown);
+    else plot_count(value->count, shown, sizeof shown);
     text_print(self->on.out, xml_text, "%s<tspan data-row=\"%zu\" data-column=\"%s\" data-value=\"%s\">%s</tspan>%s",
-               before, row_index, row_table[column].name, cell_text(&self->list->rows[row_index].cells[column], text),
-               as, after);
+               before, row_index, row_table[column].name, cell_text(value, text), shown, after);
 }
 
 /* A text of its own. */
 static void figure_number_text(const drawing *self, double x, double y, const char *anchor, size_t row_index,
-                               row_column column, const char *before, const char *as)
+                               row_column column, const char *before)
 {
     fprintf(self->on.out, "<text class=\"q\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-    figure_number(self, row_index, column, before, as, "");
+    figure_number(self, row_index, column, before, "");
     fputs("</text>\n", self->on.out);
 }
 
@@ -127,13 +129,8 @@ static double figure_bar_value(const row *shown, const figure_bar_kind *kind, ro
 /* The number beside a bar; nothing, where the row has none. */
 static void figure_bar_number(const drawing *self, size_t index, row_column column, double x, double y)
 {
-    const cell *value = column == COLUMN_COUNT ? NULL : &self->list->rows[index].cells[column];
-    char text[64];
-    if (!value || value->kind == CELL_NONE) return;
-    if (value->kind == CELL_RATIO) snprintf(text, sizeof text, "%+.1f %%", (value->real - 1.0) * 100.0);
-    else if (row_table[column].unit == UNIT_BYTES) text_bytes(value->count, text, sizeof text);
-    else plot_count(value->count, text, sizeof text);
-    figure_number_text(self, x, y, "start", index, column, "", text);
+    if (column == COLUMN_COUNT || self->list->rows[index].cells[column].kind == CELL_NONE) return;
+    figure_number_text(self, x, y, "start", index, column, "");
 }
 
 /* Where a bar would be: why there is none. */
@@ -142,10 +139,8 @@ static void figure_bar_missing(const drawing *self, const figure_bar_kind *kind,
     const cell *cells = self->list->rows[index].cells;
     const char *status = row_status(&self->list->rows[index]);
     const double x = self->on.left + 4.0;
-    char number[64];
     if (cells[COLUMN_OOM_OP].kind == CELL_COUNT) {
-        figure_number_text(self, x, y, "start", index, COLUMN_OOM_OP, "out of memory at op ",
-                           plot_count(cells[COLUMN_OOM_OP].count, number, sizeof number));
+        figure_number_text(self, x, y, "start", index, COLUMN_OOM_OP, "out of memory at op ");
     } else {
         int is_none = !*status || !strcmp(status, "oom") || !strcmp(status, "ok");
         plot_text(&self->on, x, y, "bad", "start", is_none ? kind->none : status);
@@ -272,9 +267,7 @@ static void figure_memory(drawing *self)
     };
     enum { FIGURE_LINES = sizeof lines / sizeof lines[0] };
     const row *of = &self->list->rows[self->first];
-    const record_refusal *refusal = &of->recording->refusal;
     plot *on = &self->on;
-    char number[32];
     const plot_axis x = figure_ops_axis(self);
     const plot_axis y = { 0.0, (double)self->most_reserved_bytes, 0, PLOT_BYTES, "memory", 0 };
     plot_open(on, &x, &y, 1);
@@ -287,14 +280,12 @@ static void figure_memory(drawing *self)
     for (size_t at = 0; at < FIGURE_LINES; at++) {
         figure_line(self, self->first, lines[at].value, lines[at].series, lines[at].class + strlen("line "));
     }
-    figure_number_text(self, on->right, 31.0, "end", self->first, COLUMN_RESERVED_PEAK, "peak ",
-                       text_bytes(of->cells[COLUMN_RESERVED_PEAK].count, number, sizeof number));
-    if (!refusal->happened) return;
+    figure_number_text(self, on->right, 31.0, "end", self->first, COLUMN_RESERVED_PEAK, "peak ");
+    if (!of->recording->refusal.happened) return;
     double line_x = figure_refusal_line(self);
     int is_right = line_x > 240.0;
     figure_number_text(self, is_right ? line_x - 4.0 : line_x + 4.0, on->bottom - 6.0, is_right ? "end" : "start",
-                       self->first, COLUMN_OOM_OP, "out of memory at op ",
-                       plot_count(refusal->op, number, sizeof number));
+                       self->first, COLUMN_OOM_OP, "out of memory at op ");
 }
 
 static void figure_shares(drawing *self)

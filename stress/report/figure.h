@@ -65,9 +65,9 @@ figure_draw figure_map;
 
 /* From the first op to the last of the workload's rows. */
 plot_axis figure_ops_axis(const drawing *self);
-/* A piece of a text that stands for a cell of a row. as: how the number is shown. */
-void figure_number(const drawing *self, size_t row_index, row_column column, const char *before, const char *as,
-                   const char *after);
+/* A piece of a text that stands for a cell of a row, which has a number: bytes in a unit that suits, a ratio as what
+   it is above 1. */
+void figure_number(const drawing *self, size_t row_index, row_column column, const char *before, const char *after);
 /* Marks and names where steps begin, above the plot area; room: before axes are drawn. */
 void figure_steps_room(drawing *self);
 void figure_steps(const drawing *self);

@@ -370,19 +370,14 @@ static void figure_map_caption(const drawing *self)
         { COLUMN_OOM_OP, "out at op ", "" }, { COLUMN_OOM_REQUESTED, ": ", " asked" },
         { COLUMN_OOM_FREE, ", ", " free" }, { COLUMN_OOM_LARGEST, ", longest ", "" },
     };
-    const cell *cells = self->list->rows[self->first].cells, *reserved = &cells[COLUMN_RESERVED_PEAK];
-    char number[32];
+    const cell *cells = self->list->rows[self->first].cells;
     fputs("<text class=\"q\" x=\"4.0\" y=\"31.0\" text-anchor=\"start\">", self->on.out);
-    if (cells[COLUMN_OOM_OP].kind == CELL_NONE && reserved->kind == CELL_COUNT) {
-        figure_number(self, self->first, COLUMN_RESERVED_PEAK, "takes ",
-                      text_bytes(reserved->count, number, sizeof number), " at most");
+    if (cells[COLUMN_OOM_OP].kind == CELL_NONE && cells[COLUMN_RESERVED_PEAK].kind == CELL_COUNT) {
+        figure_number(self, self->first, COLUMN_RESERVED_PEAK, "takes ", " at most");
     }
     for (size_t at = 0; at < sizeof parts / sizeof parts[0]; at++) {
-        const cell *value = &cells[parts[at].column];
-        if (value->kind == CELL_NONE) continue;
-        figure_number(self, self->first, parts[at].column, parts[at].before,
-                      at ? text_bytes(value->count, number, sizeof number)
-                         : plot_count(value->count, number, sizeof number), parts[at].after);
+        if (cells[parts[at].column].kind == CELL_NONE) continue;
+        figure_number(self, self->first, parts[at].column, parts[at].before, parts[at].after);
     }
     fputs("</text>\n", self->on.out);
 }

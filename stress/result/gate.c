@@ -74,8 +74,8 @@ interval interval_of(long double *samples, size_t count, int is_timed)
     interval found = { count, is_timed, 0, 0.0L, 0.0L, 0.0L };
     if (!count) return found;
     qsort(samples, count, sizeof *samples, interval_order);
-    size_t margin = is_timed && count >= INTERVAL_LEAST_COUNT ? rounds_low_rank(count) : 0;
-    found.is_known = !is_timed || count >= INTERVAL_LEAST_COUNT;
+    size_t margin = is_timed ? rounds_low_rank(count) : 0;
+    found.is_known = !is_timed || count >= ROUNDS_LEAST_COUNT;
     found.low = samples[margin];
     found.middle = (samples[(count - 1) / 2] + samples[count / 2]) / 2.0L;
     found.high = samples[count - 1 - margin];
@@ -696,7 +696,7 @@ static void gate_judge_number(const gate *self, const row *of, gate_verdict *mad
     if (value.is_known && limit.is_known) snprintf(made->note, sizeof made->note, "the intervals meet");
     else if (made->holes[0]) snprintf(made->note, sizeof made->note, "a time without an interval: ratio has one");
     else snprintf(made->note, sizeof made->note, "timed %zu times: an interval takes %d, --repeat makes them",
-                  value.count, INTERVAL_LEAST_COUNT);
+                  value.count, ROUNDS_LEAST_COUNT);
 }
 
 static int gate_judge_rule(gate *self, const rule *judged, problem *why)

@@ -30,8 +30,6 @@ typedef struct interval {
     long double low, middle, high;               /* middle: the median */
 } interval;
 
-enum { INTERVAL_LEAST_COUNT = ROUNDS_LEAST_COUNT };   /* samples of something timed */
-
 interval interval_of(long double *samples, size_t count, int is_timed);     /* sorts them */
 
 /* ---- Rows by what they are: the same case is equal in every key that both lists have */
