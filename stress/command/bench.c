@@ -1,7 +1,6 @@
 /* The program build/bench: every case measured, told as a table and as files. */
 #include "command.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "../base/program.h"
@@ -140,16 +139,14 @@ int bench_command(const cli *asked, problem *why)
         problem_set(why, EXIT_USAGE, "unexpected argument '%s'", asked->command);
         return why->exit_code;
     }
-    bench self = { .asked = asked, .rows = { .kind = ROW_BENCH } };
+    static bench self = { .rows = { .kind = ROW_BENCH } };
     const output_material material = { .list = &self.rows, .device = "null" };
+    self.asked = asked;
     self.rows.rows = program_need(BENCH_MOST_ROWS, sizeof *self.rows.rows);
     self.stage = program_need(1, sizeof *self.stage);
     int failed = command_check("bench", 0, asked, why)
         || output_list_parse(&self.outputs, files->items, files->item_count, "bench", why)
         || output_list_try(&self.outputs, asked, NULL, why) || rounds_second_thread(why) || bench_cases(&self, why)
         || output_list_write(&self.outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
-    output_list_free(&self.outputs);
-    free(self.rows.rows);
-    free(self.stage);
     return failed ? why->exit_code : EXIT_PASS;
 }

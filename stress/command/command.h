@@ -11,7 +11,8 @@
 #include "../result/row.h"
 #include "../run/plan.h"
 
-/* act: the exit code, that of the problem where there is one to be told. capacity and batch are run's. shrink answers
+/* act: the exit code, that of the problem where there is one to be told; what the command holds goes with the process,
+   but for merge's, which a fuzzer calls again and again. capacity and batch are run's. shrink answers
    what the run which is shrunk does: 0 where it is out of memory. */
 typedef struct command {
     const char *name;

@@ -27,12 +27,13 @@ static void costs_tell_missing(const costs_table *table)
     }
 }
 
-static int costs_write_file(const cli *asked, output_list *made, problem *why)
+static int costs_write_file(const cli *asked, problem *why)
 {
+    static output_list made;
     plan self = { .device = "" };
     costs_table table;
     char line[512], about[600];
-    if (costs_output(asked, made, why) || plan_device(&self, asked, why)
+    if (costs_output(asked, &made, why) || plan_device(&self, asked, why)
         || plan_present(&self, why)) return -1;
     const cuda_environment *environment = plan_environment(&self);
     snprintf(about, sizeof about, "%s: %s", self.device,
@@ -44,15 +45,12 @@ static int costs_write_file(const cli *asked, output_list *made, problem *why)
     int failed = costs_measure(device_driver(measured), &table, why);
     if (device_close(measured, why) || failed) return -1;
     if (!asked->values[CLI_QUIET].given) costs_tell_missing(&table);
-    return output_list_files(made, &material, why);
+    return output_list_files(&made, &material, why);
 }
 
 static int costs_act(const cli *asked, problem *why)
 {
-    output_list made = { .count = 0 };
-    int failed = costs_write_file(asked, &made, why);
-    output_list_free(&made);
-    return failed ? why->exit_code : EXIT_PASS;
+    return costs_write_file(asked, why) ? why->exit_code : EXIT_PASS;
 }
 
 const command command_costs = { "costs", "[--device sim|cuda:N] [--out costs=FILE]", 0, costs_act };

@@ -250,15 +250,11 @@ static int holes_all(holes *self, problem *why)
 
 static int holes_act(const cli *asked, problem *why)
 {
-    holes self = { .asked = asked };
+    static holes self;
+    self.asked = asked;
     interrupt_catch();
     int failed = holes_start(&self, why) || holes_all(&self, why);
     int exit_code = failed ? why->exit_code : gate_failed(&self.gates) ? EXIT_GATE : EXIT_PASS;
-    gate_free(&self.gates);
-    output_list_free(&self.outputs);
-    plan_free(&self.plan);
-    free(self.rows.rows);
-    free(self.steps);
     if (!failed) why->exit_code = EXIT_PASS;     /* the count that a signal ended is no failure */
     if (!failed && self.partial[0]) exit_code = interrupt_exit();
     return exit_code;

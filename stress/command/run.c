@@ -364,21 +364,15 @@ static int run_all(run *self, problem *why)
 
 static int run_act(const cli *asked, problem *why)
 {
-    run self = { .asked = asked };
+    static run self;
     row_kind kind = !strcmp(asked->command, "capacity") ? ROW_CAPACITY
                   : !strcmp(asked->command, "batch") ? ROW_BATCH : ROW_RUN;
     self.kind = self.rows.kind = kind == ROW_RUN && asked->values[CLI_ROUNDS].given ? ROW_ROUNDS : kind;
+    self.asked = asked;
     interrupt_catch();
     self.repeats = repeat_of(asked, kind, &self.rows);
     self.sweep.times = self.repeats.length.most;
     if (run_all(&self, why)) run_raise(&self, why->exit_code);
-    for (size_t index = 0; index < self.rows.count; index++) row_free(&self.rows.rows[index]);
-    free(self.rows.rows);
-    output_list_free(&self.outputs);
-    for (size_t index = 0; index < self.path_count; index++) free(self.paths[index]);
-    free(self.paths);
-    gate_free(&self.gates);
-    plan_free(&self.plan);
     return self.exit_code;
 }
 

@@ -2,7 +2,6 @@
 #include "command.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../base/interrupt.h"
@@ -240,15 +239,10 @@ static int shrink_asked(shrink *self)
 
 static int shrink_act(const cli *asked, problem *why)
 {
-    shrink self = { .asked = asked, .why = why };
-    int failed = shrink_asked(&self);
-    free(self.keep_ops);
-    free(self.keep_blocks);
-    free(self.keep);
-    free(self.units);
-    output_list_free(&self.outputs);
-    plan_free(&self.plan);
-    if (failed) return why->exit_code;
+    static shrink self;
+    self.asked = asked;
+    self.why = why;
+    if (shrink_asked(&self)) return why->exit_code;
     if (self.exit_code) return self.exit_code;
     return self.failure.status == PASS_OOM ? EXIT_PASS
          : self.failure.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS;

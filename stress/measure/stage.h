@@ -115,10 +115,10 @@ typedef struct pairs {
     uint64_t        sizes[PAIRS_SIZES];          /* few enough to stay in a cache */
 } pairs;
 
-/* Allocates so many blocks, and does PAIRS_WARM pairs. bytes: of each; 0: log-uniform sizes by seed: who has the same seed does the
-   same. is_apart: on a thread of its own, as a program's threads name their streams themselves: an arena has heaps
-   only if they do; a process of one thread starts none, because from then on the C library's own locks cost
-   instructions. -1 and a problem; pairs_close in both cases. The blocks go with the subject. */
+/* Allocates so many blocks, and does PAIRS_WARM pairs. bytes: of each; 0: log-uniform sizes by seed: who has the same
+   seed does the same. is_apart: on a thread of its own, as a program's threads name their streams themselves: an
+   arena has heaps only if they do; a process of one thread starts none, because from then on the C library's own
+   locks cost instructions. -1 and a problem; pairs_close in both cases. The blocks go with the subject. */
 int  pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena_stream stream, uint64_t seed,
                 int is_apart, problem *why);
 void pairs_close(pairs *self);

@@ -3,7 +3,6 @@
 #include "plan.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../base/program.h"
@@ -368,11 +367,4 @@ int plan_make(plan *self, const cli *asked, problem *why)
     if (plan_wants_any(self)) return 0;
     return problem_set(why, EXIT_USAGE,
                        "--filter: fits none of the rows, which are named WORKLOAD/POLICY; * is any text");
-}
-
-void plan_free(plan *self)
-{
-    for (size_t index = 0; index < self->workload_count; index++) op_stream_free(&self->workloads[index].stream);
-    free(self->workloads);
-    free(self->policies);
 }

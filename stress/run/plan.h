@@ -37,15 +37,14 @@ int  plan_device(plan *self, const cli *asked, problem *why);
 /* Asked when all else was checked, as a mistake goes before what is not there: -1 and
    EXIT_NO_DEVICE, EXIT_HARNESS. */
 int  plan_present(const plan *self, problem *why);
-/* -p: policies of the plan, which has its device; each is tried on it. plan_free in all cases. */
+/* -p: policies of the plan, which has its device; each is tried on it. */
 int  plan_policies(plan *self, const cli *asked, problem *why);
 const cuda_environment *plan_environment(const plan *self);                  /* NULL: the device is simulated */
 
 const char *plan_verify_name(verify_mode mode);      /* as --verify has it */
 
-/* -1 and a problem. The cli must outlive the plan, which must not move; plan_free in both cases. */
+/* -1 and a problem. The cli must outlive the plan, which must not move; what it holds goes with the process. */
 int  plan_make(plan *self, const cli *asked, problem *why);
-void plan_free(plan *self);
 /* Whether the row of this workload and policy is asked for. */
 int  plan_asks_many(const cli *asked);           /* 1: for more than one workload, `all` among them */
 int  plan_wants(const plan *self, const plan_workload *workload, const policy *chosen);
