@@ -22,12 +22,21 @@ typedef struct search {
     int               is_over;                   /* the row has an error, and says so */
 } search;
 
-static void search_end(search *self, const pass_result *result)
+/* -1. */
+static int search_end(search *self, const pass_result *result)
 {
     self->is_over = 1;
     self->outcome->needed_ops = result->needed_ops;
     self->outcome->kept = result->kept;
     runner_status(result->status, result->message, self->made, self->outcome);
+    return -1;
+}
+
+static int search_fail(search *self, uint64_t needed_ops, const char *text)
+{
+    pass_result result = { .status = PASS_ERROR, .needed_ops = needed_ops };
+    snprintf(result.message, sizeof result.message, "%s", text);
+    return search_end(self, &result);
 }
 
 /* The run that counts, with every check. */
@@ -70,31 +79,29 @@ int capacity_check_plan(const plan *made, problem *why)
     return 0;
 }
 
-/* One run with so many bytes of the device and no more. */
+/* One run with so many bytes of the device and no more, and which options of `run` show it again: a limit, or a
+   smaller device. */
 static void capacity_run(search *self, uint64_t bytes, int is_probe, pass_result *result)
 {
     pass_settings settings = *self->job->settings;
     policy limited = *self->job->chosen;
-    if (policy_takes_limit(&limited)) limited.config.limit_bytes = bytes;
-    else settings.device.sim.capacity_bytes = bytes + settings.device.sim.context_bytes;
+    if (policy_takes_limit(&limited)) {
+        self->outcome->limit_bytes = limited.config.limit_bytes = bytes;
+    } else {
+        settings.device.sim.capacity_bytes = bytes + settings.device.sim.context_bytes;
+        self->outcome->capacity_bytes = settings.device.sim.capacity_bytes;
+    }
     settings.is_probe = is_probe;
     self->probes++;
     pass_run(&settings, self->job->stream, &limited, NULL, result);
 }
 
-/* Which options of `run` show it again: a limit, or a smaller device. */
-static void capacity_fail(search *self, const pass_result *result, uint64_t bytes)
+/* Of the last run. */
+static void capacity_error(search *self, uint64_t bytes, const char *what)
 {
-    if (policy_takes_limit(self->job->chosen)) self->outcome->limit_bytes = bytes;
-    else self->outcome->capacity_bytes = bytes + self->job->settings->device.sim.context_bytes;
-    search_end(self, result);
-}
-
-static void capacity_error(search *self, uint64_t bytes, const char *text)
-{
-    pass_result result = { .status = PASS_ERROR, .needed_ops = UINT64_MAX };
-    snprintf(result.message, sizeof result.message, "under a limit of %" PRIu64 " bytes: %s", bytes, text);
-    capacity_fail(self, &result, bytes);
+    char text[128];
+    snprintf(text, sizeof text, "under a limit of %" PRIu64 " bytes: %s", bytes, what);
+    (void)search_fail(self, UINT64_MAX, text);
 }
 
 /* A policy that cannot even be opened under a limit does not complete under it: it could without one. */
@@ -108,8 +115,7 @@ static int capacity_probe(void *user, uint64_t bytes)
         self->refused = result;
         return 0;
     }
-    capacity_fail(self, &result, bytes);
-    return -1;
+    return search_end(self, &result);
 }
 
 static void capacity_stop(const pass_result *result, row *made)
@@ -155,7 +161,7 @@ static void capacity_bisect(search *self, const pass_result *unlimited)
     if (result.status == PASS_OOM) {
         capacity_error(self, found.good, search_changed);
     } else if (result.status) {
-        capacity_fail(self, &result, found.good);
+        (void)search_end(self, &result);
     } else {
         capacity_cells(self, &result, found.good);
         if (found.bad) capacity_stop(&self->refused, self->made);
@@ -172,7 +178,7 @@ void capacity_row(const runner_job *job, row *made, runner_outcome *outcome)
         runner_status(PASS_OOM, "", made, outcome);
         capacity_stop(&unlimited, made);
     } else if (unlimited.status) {
-        search_end(&self, &unlimited);
+        (void)search_end(&self, &unlimited);
     } else if (!unlimited.memory.requested_peak_bytes) {
         capacity_cells(&self, &unlimited, 0);
     } else if (!policy_takes_limit(job->chosen) && job->settings->device.is_cuda) {
@@ -296,15 +302,6 @@ int batch_check_plan(const plan *made, const char *vary, problem *why)
 
 /* ---- .. and runs with ever closer values of it */
 
-static int batch_fail(batch *self, const char *text)
-{
-    pass_result result = { .status = PASS_ERROR };
-    snprintf(result.message, sizeof result.message, "%s", text);
-    self->runs.outcome->is_search = 1;
-    search_end(&self->runs, &result);
-    return -1;
-}
-
 /* Whether its requested peak is no more than there is: then a perfect policy could do it. */
 static int batch_fits(void *user, uint64_t value)
 {
@@ -312,7 +309,7 @@ static int batch_fits(void *user, uint64_t value)
     op_stream stream;
     problem why = { 0, "" };
     if (batch_make(self, value, self->room_bytes, &stream, &why)) {
-        return why.exit_code == EXIT_USAGE && value > self->key.lowest ? 0 : batch_fail(self, why.text);
+        return why.exit_code == EXIT_USAGE && value > self->key.lowest ? 0 : search_fail(&self->runs, 0, why.text);
     }
     int fits = stream.requested_peak_bytes <= self->room_bytes;
     op_stream_free(&stream);
@@ -331,7 +328,7 @@ static int batch_run(batch *self, uint64_t value, int is_probe)
     settings.is_probe = is_probe;
     settings.times = self->asked->times;
     if (batch_make(self, value, 0, &stream, &why)) {
-        if (!is_probe || why.exit_code != EXIT_USAGE) return batch_fail(self, why.text);
+        if (!is_probe || why.exit_code != EXIT_USAGE) return search_fail(runs, 0, why.text);
         self->unmade = why;
         self->stopped_at = value;
         return 0;
@@ -340,18 +337,14 @@ static int batch_run(batch *self, uint64_t value, int is_probe)
     pass_run(&settings, &stream, runs->job->chosen, NULL, &result);
     const uint64_t peak_bytes = stream.requested_peak_bytes;
     op_stream_free(&stream);
-    if (result.status > PASS_OOM) {
-        runs->outcome->is_search = 1;
-        search_end(runs, &result);
-        return -1;
-    }
+    if (result.status > PASS_OOM) return search_end(runs, &result);
     if (result.status == PASS_OK) {
         if (is_probe) return 1;
         row_count(runs->made, COLUMN_LARGEST, value);
         search_cells(runs, &result);
         return 1;
     }
-    if (!is_probe) return batch_fail(self, search_changed);
+    if (!is_probe) return search_fail(runs, 0, search_changed);
     self->unmade.exit_code = 0;
     self->stopped_at = value;
     self->stopped_peak_bytes = peak_bytes;
@@ -437,10 +430,11 @@ void batch_row(const runner_job *job, const batch_asked *asked, row *made, runne
     problem why = { 0, "" };
     batch self = { .asked = asked, .runs = { .job = job, .made = made, .outcome = outcome } };
     runner_identity(job, made);
+    outcome->is_search = 1;
     row_count(made, COLUMN_REPEATS, asked->times ? asked->times : 1);
     int failed = batch_begin(&self, job->workload, asked->options, asked->vary, &why)
         || batch_lowest(&self, &why) || batch_room(&self, &why);
     if (self.key.key) row_text(made, COLUMN_KEY, self.key.key);
-    if (failed) (void)batch_fail(&self, why.text);
+    if (failed) (void)search_fail(&self.runs, 0, why.text);
     else batch_find(&self);
 }

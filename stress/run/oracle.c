@@ -247,27 +247,22 @@ int oracle_result(oracle *self, uint64_t op, uint32_t block, const char *call, c
     return oracle_report(self, op, block, "result", "expected ok of %s, found %s", call, result);
 }
 
-PROBLEM_FORMAT(3, 4)
-static int oracle_say(char *text, size_t size, const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    vsnprintf(text, size, format, values);
-    va_end(values);
-    return 1;
-}
+typedef struct oracle_fact {
+    const char *name;
+    uint64_t    expected, found;
+    const char *most;                            /* at most so many bytes of what; NULL: exactly */
+} oracle_fact;
 
-static int oracle_is_not(uint64_t expected, uint64_t found, const char *name, char *text, size_t size)
+/* The first that is none: 1; 0: all are. */
+static int oracle_is_false(const oracle_fact *facts, size_t count, char *text, size_t size)
 {
-    if (expected == found) return 0;
-    return oracle_say(text, size, "%s: expected %" PRIu64 ", found %" PRIu64, name, expected, found);
-}
-
-static int oracle_is_over(uint64_t limit, uint64_t found, const char *what, char *text, size_t size)
-{
-    if (found <= limit) return 0;
-    return oracle_say(text, size, "over_limit: expected at most %" PRIu64 " bytes %s, found %" PRIu64, limit, what,
-                      found);
+    for (const oracle_fact *at = facts; at < facts + count; at++) {
+        if (at->expected == at->found || (at->most && at->found < at->expected)) continue;
+        snprintf(text, size, "%s: expected %s%" PRIu64 "%s%s, found %" PRIu64, at->name, at->most ? "at most " : "",
+                 at->expected, at->most ? " bytes " : "", at->most ? at->most : "", at->found);
+        return 1;
+    }
+    return 0;
 }
 
 int oracle_differ(const oracle_sums *known, const gpuarena_stats *stats, char *text, size_t size)
@@ -275,19 +270,21 @@ int oracle_differ(const oracle_sums *known, const gpuarena_stats *stats, char *t
     uint64_t reserved = stats->reserved_bytes, limit = known->limit_bytes;
     device_counters counted = { .held_bytes = reserved };
     if (known->holder) device_count(known->holder, &counted);
-    return oracle_is_not(known->requested_bytes, stats->requested_bytes, "requested_bytes", text, size)
-        || oracle_is_not(known->live_bytes, stats->live_bytes, "live_bytes", text, size)
-        || oracle_is_not(known->live_count, stats->live_count, "live_count", text, size)
-        || oracle_is_not(known->alloc_count, stats->alloc_count, "alloc_count", text, size)
-        || oracle_is_not(known->free_count, stats->free_count, "free_count", text, size)
-        || oracle_is_not(0, stats->misuse_count, "misuse_count", text, size)
-        || oracle_is_not(stats->requested_bytes + stats->slack_bytes, stats->live_bytes, "sum_live", text, size)
-        || oracle_is_not(stats->live_bytes + stats->pending_bytes + stats->cached_bytes + stats->children_bytes,
-                         reserved, "sum_reserved", text, size)
-        || oracle_is_over(limit, reserved, "reserved", text, size)
-        || oracle_is_over(limit, counted.held_peak_bytes - counted.pool_kept_peak_bytes, "held from the device", text,
-                          size)
-        || oracle_is_not(reserved, counted.held_bytes - counted.pool_kept_bytes, "device_held", text, size);
+    const oracle_fact facts[] = {
+        { "requested_bytes", known->requested_bytes, stats->requested_bytes, NULL },
+        { "live_bytes", known->live_bytes, stats->live_bytes, NULL },
+        { "live_count", known->live_count, stats->live_count, NULL },
+        { "alloc_count", known->alloc_count, stats->alloc_count, NULL },
+        { "free_count", known->free_count, stats->free_count, NULL },
+        { "misuse_count", 0, stats->misuse_count, NULL },
+        { "sum_live", stats->requested_bytes + stats->slack_bytes, stats->live_bytes, NULL },
+        { "sum_reserved", stats->live_bytes + stats->pending_bytes + stats->cached_bytes + stats->children_bytes,
+          reserved, NULL },
+        { "over_limit", limit, reserved, "reserved" },
+        { "over_limit", limit, counted.held_peak_bytes - counted.pool_kept_peak_bytes, "held from the device" },
+        { "device_held", reserved, counted.held_bytes - counted.pool_kept_bytes, NULL },
+    };
+    return oracle_is_false(facts, sizeof facts / sizeof facts[0], text, size);
 }
 
 /* What the judge finds, but for the operation that the report names anyway. */
@@ -349,10 +346,10 @@ int oracle_end(oracle *self, uint64_t op, uint64_t reserved_bytes)
     if (self->violation[0]) return -1;
     if (self->settings.verify == VERIFY_OFF) return 0;
     device_count(self->settings.device, &counted);
-    if (oracle_is_not(0, self->map.count, "live_at_end", text, sizeof text)
-        || oracle_is_not(0, reserved_bytes, "reserved_at_end", text, sizeof text)
-        || oracle_is_not(0, counted.held_bytes, "held_at_end", text, sizeof text)) {
-        return oracle_found(self, op, text);
-    }
+    const oracle_fact facts[] = {
+        { "live_at_end", 0, self->map.count, NULL }, { "reserved_at_end", 0, reserved_bytes, NULL },
+        { "held_at_end", 0, counted.held_bytes, NULL },
+    };
+    if (oracle_is_false(facts, sizeof facts / sizeof facts[0], text, sizeof text)) return oracle_found(self, op, text);
     return oracle_judge(self, op);
 }

@@ -109,20 +109,13 @@ const char *shard_mark_print(const shard_mark *mark, char *text, size_t size)
 /* The line must be what is written of the values in it. */
 int shard_mark_read(slice line, shard_mark *mark)
 {
-    enum { SHARD_NUMBERS = 3, SHARD_ROWS = 5, SHARD_VERSION = 7, SHARD_SEED = 9, SHARD_SWEEP = 11, SHARD_WORDS };
-    char text[SHARD_MARK_ROOM];
-    slice rest = line, words[SHARD_WORDS], index;
-    for (size_t at = 0; at < SHARD_WORDS; at++) {
-        if (!slice_take(&rest, ' ', &words[at])) return -1;
-    }
-    if (!slice_take(&words[SHARD_NUMBERS], '/', &index) || !slice_decimal(index, &mark->index)
-        || !slice_decimal(words[SHARD_NUMBERS], &mark->count) || mark->count > SHARD_MOST
-        || mark->index >= mark->count || !slice_decimal(words[SHARD_ROWS], &mark->rows)
-        || words[SHARD_VERSION].length >= sizeof mark->version || !slice_decimal(words[SHARD_SEED], &mark->seed)
-        || !slice_decimal(words[SHARD_SWEEP], &mark->sweep)) return -1;
-    memcpy(mark->version, words[SHARD_VERSION].bytes, words[SHARD_VERSION].length);
-    mark->version[words[SHARD_VERSION].length] = '\0';
-    return slice_is(line, shard_mark_print(mark, text, sizeof text)) ? 0 : -1;
+    char text[SHARD_MARK_ROOM], again[SHARD_MARK_ROOM];
+    snprintf(text, sizeof text, "%.*s", (int)(line.length < sizeof text ? line.length : 0), line.bytes);
+    int found = sscanf(text, "# gpuarena-stress shard %" SCNu64 "/%" SCNu64 " rows %" SCNu64 " version %23s seed %" SCNu64
+                       " sweep %" SCNu64, &mark->index, &mark->count, &mark->rows, mark->version, &mark->seed,
+                       &mark->sweep);
+    return found == 6 && mark->count <= SHARD_MOST && mark->index < mark->count
+        && !strcmp(text, shard_mark_print(mark, again, sizeof again)) ? 0 : -1;
 }
 
 char *shard_path(const char *text, const shard_mark *mark)
