@@ -414,7 +414,7 @@ $(BUILD)/obj/tests/%.o $(BUILD)/obj/examples/%.o: override CFLAGS := $(QUICKLY)
 # but these two, which run for half a minute each
 $(BUILD)/obj/tests/property/test_space.o $(BUILD)/obj/tests/schedule/test_schedules.o: override CFLAGS := $(patsubst -O2,-O1,$(CFLAGS))
 $(BUILD)/obj/stress/%.o $(BUILD)/pic/%.o: OPTIMISED = $(STRESS_CFLAGS)
-$(BUILD)/obj/stress/report/environment.o: CPPFLAGS += -DGPUARENA_FLAGS='"$(CFLAGS)"'
+$(BUILD)/obj/stress/report/json.o: CPPFLAGS += -DGPUARENA_FLAGS='"$(CFLAGS)"'
 $(BUILD)/pic/stress/base/program.o: CPPFLAGS += -DSTRESS_FOLDER='"$(CURDIR)/stress"'
 $(BUILD)/obj/tests/%.o: CPPFLAGS += $(TEST_INCLUDES)
 $(BUILD)/obj/tests/unit/arena/test_bounds.o: CPPFLAGS += -finstrument-functions

@@ -1,5 +1,5 @@
 /* What honest measuring takes: a process that has had a second thread, rounds in a seeded random order, as many as it
-   takes and no more, medians with confidence intervals.
+   takes and no more, medians with confidence intervals; threads that begin together.
    It must not know what is measured. */
 #ifndef STRESS_BASE_ROUNDS_H
 #define STRESS_BASE_ROUNDS_H
@@ -65,5 +65,19 @@ int rounds_run(rounds_loop *self, size_t lane_count, rounds_lane_fn *lane, round
 /* Of a lane's values by round, and of the ratios of two lanes in each round. */
 rounds_interval rounds_value(const rounds_loop *self, const double *values);
 rounds_interval rounds_ratio(const rounds_loop *self, const double *over, const double *under);
+
+/* ---- Threads that begin together, and the time from the first one's begin to the last one's end */
+
+enum { CROWD_MOST = 64 };
+
+typedef struct crowd_job {
+    void (*warm)(void *member);                  /* on its thread, before any begins; NULL: nothing */
+    void (*work)(void *member);
+} crowd_job;
+
+/* Each of the members, an array of so many (at most CROWD_MOST) of so many bytes, does the job on a thread of its
+   own; returns when all have ended. *ns: what their work took. -1 and a problem: a thread cannot be started, and no
+   work was done. */
+int crowd_run(const crowd_job *job, void *members, size_t count, size_t bytes, uint64_t *ns, problem *why);
 
 #endif

@@ -11,7 +11,7 @@
 #include "../result/row.h"
 #include "../run/plan.h"
 
-/* act: the exit code, that of the problem where there is one to be told; what the command holds goes with the process,
+/* act: the exit code, that of the problem where there is one to be told. What a command holds goes with the process,
    but for merge's, which a fuzzer calls again and again. capacity and batch are run's. shrink answers
    what the run which is shrunk does: 0 where it is out of memory. */
 typedef struct command {

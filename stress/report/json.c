@@ -5,10 +5,101 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "../../gpuarena.h"
 #include "../result/gate.h"
 #include "../base/text.h"
+
+/* ---- What times were measured on: this machine, and a CUDA device */
+
+#if defined(__clang__)
+#define HOST_COMPILER "clang " __clang_version__
+#elif defined(__GNUC__)
+#define HOST_COMPILER "gcc " __VERSION__
+#else
+#define HOST_COMPILER "unknown"
+#endif
+#ifndef GPUARENA_FLAGS                           /* the Makefile says */
+#define GPUARENA_FLAGS "unknown"
+#endif
+
+typedef struct host { char cpu[128], governor[128], load[32]; } host;        /* "": it is not known */
+
+/* The text behind the first line's `key`, colon and spaces. */
+static void host_file_line(const char *path, const char *key, char *text, size_t size)
+{
+    char line[256];
+    FILE *file = fopen(path, "r");
+    text[0] = '\0';
+    while (file && !text[0] && fgets(line, sizeof line, file)) {
+        if (strncmp(line, key, strlen(key))) continue;
+        const char *at = line + strlen(key);
+        at += strspn(at, " \t:");
+        snprintf(text, size, "%.*s", (int)strcspn(at, "\n"), at);
+    }
+    if (file) fclose(file);
+}
+
+static host host_of_this(void)
+{
+    host made;
+    host_file_line("/proc/cpuinfo", "model name", made.cpu, sizeof made.cpu);
+    host_file_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "", made.governor, sizeof made.governor);
+    host_file_line("/proc/loadavg", "", made.load, sizeof made.load);
+    made.load[strspn(made.load, "0123456789.")] = '\0';          /* the first number of three */
+    return made;
+}
+
+const char *host_line(char *text, size_t size)
+{
+    const host found = host_of_this();
+    snprintf(text, size, "%s, %s; %s, %ld processors, load %s", HOST_COMPILER, GPUARENA_FLAGS, found.cpu,
+             sysconf(_SC_NPROCESSORS_ONLN), found.load);
+    return text;
+}
+
+/* NULL, which is null in JSON: it is not known. */
+static const char *json_known(const char *text)
+{
+    return *text ? text : NULL;
+}
+
+/* argv NULL: empty. */
+static void json_host(FILE *out, const char *const *argv)
+{
+    const host found = host_of_this();
+    char kernel[128] = "", date[32];
+    struct utsname system;
+    time_t now = time(NULL);
+    const struct tm *parts = gmtime(&now);
+    if (uname(&system) >= 0) snprintf(kernel, sizeof kernel, "%.60s %.60s", system.sysname, system.release);
+    if (!parts || !strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", parts)) date[0] = '\0';
+    text_print(out, json_text, ",\"host\":{\"compiler\":%s,\"flags\":%s,\"cpu\":%s,\"governor\":%s,\"kernel\":%s,"
+               "\"date\":%s,\"argv\":[", HOST_COMPILER, json_known(GPUARENA_FLAGS), json_known(found.cpu),
+               json_known(found.governor), json_known(kernel), json_known(date));
+    for (size_t at = 0; argv && argv[at]; at++) text_print(out, json_text, at ? ",%s" : "%s", argv[at]);
+    fprintf(out, "],\"cpus\":%ld,\"load\":%s}", sysconf(_SC_NPROCESSORS_ONLN), *found.load ? found.load : "null");
+}
+
+void environment_json(FILE *out, const cuda_environment *self)
+{
+    int driver = self->driver_version, runtime = self->runtime_version;
+    char processes[16] = "null";
+    if (self->process_count >= 0) snprintf(processes, sizeof processes, "%d", self->process_count);
+    text_print(out, json_text, "{\"name\":%s,\"uuid\":%s,\"total_bytes\":%" PRIu64 ",\"other_bytes\":%" PRIu64
+               ",\"driver\":%s", json_known(self->name), self->uuid, self->total_bytes, self->other_bytes,
+               json_known(self->driver));
+    fprintf(out, ",\"driver_cuda\":\"%d.%d\",\"runtime_cuda\":\"%d.%d\",\"other_processes\":%s", driver / 1000,
+            driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, processes);
+    fprintf(out, ",\"free_bytes\":%" PRIu64 ",\"pci\":\"%s\",\"compute_capability\":\"%d.%d\",\"multiprocessors\":%d,"
+            "\"ecc\":%s}", self->total_bytes - self->other_bytes, self->pci, self->capability / 10,
+            self->capability % 10, self->multiprocessors, self->corrects ? "true" : "false");
+}
+
+/* ---- Rows, and repeats of them */
 
 static void json_cell(FILE *out, const row *shown, row_column column, size_t cut)
 {
@@ -140,26 +231,19 @@ static void json_repeats(FILE *out, const row_list *list)
     if (comma[1] == '\0') fputs("\n]", out);
 }
 
-static void json_host(FILE *out, const row_list *list, const char *const *argv)
-{
-    size_t timed = 0;
-    for (size_t index = 0; index < list->count; index++) timed += list->rows[index].times != NULL;
-    if (!timed) return;
-    fputs(",\"host\":", out);
-    host_json(out, argv);
-}
-
 /* On a simulated device there is no word of how or when it was made: equal runs give equal bytes. Where there are
    measured times, what they were measured on stands beside them. */
 static void json_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
     const cuda_environment *environment = material->environment;
+    size_t timed = 0;
+    for (size_t index = 0; index < list->count; index++) timed += list->rows[index].times != NULL;
     text_print(out, json_text, "{\"schema\":\"gpuarena-stress/1\",\"version\":\"" GPUARENA_VERSION_TEXT
                "\",\"device\":{\"kind\":%s,\"name\":%s}", environment ? "cuda" : "sim", material->device);
     if (list->partial) text_print(out, json_text, ",\"partial\":{\"text\":%s}", list->partial);
     if (list->shard) text_print(out, json_text, ",\"shard\":%s", list->shard);
-    json_host(out, list, material->asked ? material->asked->argv : NULL);
+    if (timed) json_host(out, material->asked ? material->asked->argv : NULL);
     if (environment) {
         fputs(",\"environment\":", out);
         environment_json(out, environment);

@@ -46,10 +46,7 @@ extern const latency_point latency_points[LATENCY_POINTS];
 
 /* ---- What measured times depend on beside the device: compiler, its flags, processor, how busy the machine is */
 
-/* One object: compiler, flags, cpu, governor, kernel, date, argv (NULL: empty), cpus, load (of the last minute); what
-   is not known is null. */
-void host_json(FILE *out, const char *const *argv);
-/* The same as a line for people. Returns text. */
+/* A line for people. Returns text. */
 const char *host_line(char *text, size_t size);
 
 /* One object; what is not known is null. */

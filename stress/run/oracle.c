@@ -350,6 +350,8 @@ int oracle_end(oracle *self, uint64_t op, uint64_t reserved_bytes)
         { "live_at_end", 0, self->map.count, NULL }, { "reserved_at_end", 0, reserved_bytes, NULL },
         { "held_at_end", 0, counted.held_bytes, NULL },
     };
-    if (oracle_is_false(facts, sizeof facts / sizeof facts[0], text, sizeof text)) return oracle_found(self, op, text);
+    if (oracle_is_false(facts, sizeof facts / sizeof facts[0], text, sizeof text)) {
+        return oracle_found(self, op, text);
+    }
     return oracle_judge(self, op);
 }

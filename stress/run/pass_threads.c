@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/crowd.h"
 #include "../base/histogram.h"
 #include "../base/program.h"
+#include "../base/rounds.h"
 #include "../device/device.h"
 #include "../policy/policy.h"
 

@@ -111,8 +111,8 @@ int shard_mark_read(slice line, shard_mark *mark)
 {
     char text[SHARD_MARK_ROOM], again[SHARD_MARK_ROOM];
     snprintf(text, sizeof text, "%.*s", (int)(line.length < sizeof text ? line.length : 0), line.bytes);
-    int found = sscanf(text, "# gpuarena-stress shard %" SCNu64 "/%" SCNu64 " rows %" SCNu64 " version %23s seed %" SCNu64
-                       " sweep %" SCNu64, &mark->index, &mark->count, &mark->rows, mark->version, &mark->seed,
+    int found = sscanf(text, "# gpuarena-stress shard %" SCNu64 "/%" SCNu64 " rows %" SCNu64 " version %23s seed %"
+                       SCNu64 " sweep %" SCNu64, &mark->index, &mark->count, &mark->rows, mark->version, &mark->seed,
                        &mark->sweep);
     return found == 6 && mark->count <= SHARD_MOST && mark->index < mark->count
         && !strcmp(text, shard_mark_print(mark, again, sizeof again)) ? 0 : -1;

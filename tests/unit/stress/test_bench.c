@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "stress/base/crowd.h"
 #include "stress/measure/stage.h"
 #include "stress/base/splitmix64.h"
 #include "tap.h"
