@@ -13,7 +13,6 @@ import resource
 import signal
 import stat
 import sys
-import tempfile
 
 ABOUT = """Turns a PyTorch memory snapshot into a trace that `stress run -w replay:FILE` reads.
 
@@ -302,18 +301,15 @@ def write_file(trace, path):
         with open(path, "w", encoding="ascii", newline="\n") as out:
             trace.write(out)
         return
-    folder = os.path.dirname(path) or "."
-    descriptor, partial = tempfile.mkstemp(prefix=".torch_snapshot.", dir=folder)
-    try:
-        with os.fdopen(descriptor, "w", encoding="ascii", newline="\n") as out:
+    partial = "%s.%d.part" % (path, os.getpid())
+    with open(partial, "x", encoding="ascii", newline="\n") as out:
+        try:
             trace.write(out)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(partial, 0o666 & ~mask)
-        os.replace(partial, path)
-    except BaseException:
-        os.unlink(partial)
-        raise
+            out.flush()
+            os.replace(partial, path)
+        except BaseException:
+            os.unlink(partial)
+            raise
 
 
 def parse(words):

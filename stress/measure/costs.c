@@ -23,6 +23,71 @@ typedef struct costs_bench {
 /* One set of calls at a size, sampled if it counts. 1: there is no memory for it; -1 and a problem: a call failed. */
 typedef int (*costs_turn)(costs_bench *bench, uint64_t bytes, int counts);
 
+/* ---- The driver's calls: those of virtual memory one after the other as a range lives, reserve to release */
+
+enum { COSTS_OBTAIN, COSTS_GIVE_BACK, COSTS_INFO,
+       VM_RESERVE, VM_CREATE, VM_MAP, VM_ACCESS, VM_UNMAP, VM_DESTROY, VM_RELEASE, COSTS_CALLS };
+
+static const struct {
+    const char   *name;
+    int           may_lack;                      /* 1: there may be no memory for it */
+    sim_cost_kind kind;                          /* of virtual memory's */
+    int           undo;                          /* the call that goes on from it, if it fails */
+} costs_calls[COSTS_CALLS] = {
+    [COSTS_OBTAIN] = { "cudaMalloc", 1, SIM_COST_MALLOC_BLOCK, COSTS_CALLS },
+    [COSTS_GIVE_BACK] = { "cudaFree", 0, SIM_COST_FREE_BLOCK, COSTS_CALLS },
+    [COSTS_INFO] = { "cudaMemGetInfo", 0, SIM_COST_INFO, COSTS_CALLS },
+    [VM_RESERVE] = { "cuMemAddressReserve", 1, SIM_COST_VM_RESERVE, COSTS_CALLS },
+    [VM_CREATE] = { "cuMemCreate", 1, SIM_COST_VM_CREATE, VM_RELEASE },
+    [VM_MAP] = { "cuMemMap", 1, SIM_COST_VM_MAP, VM_DESTROY },
+    [VM_ACCESS] = { "cuMemSetAccess", 1, SIM_COST_VM_ACCESS, VM_UNMAP },
+    [VM_UNMAP] = { "cuMemUnmap", 0, SIM_COST_VM_UNMAP, COSTS_CALLS },
+    [VM_DESTROY] = { "cuMemRelease", 0, SIM_COST_VM_DESTROY, VM_RELEASE },
+    [VM_RELEASE] = { "cuMemAddressFree", 0, SIM_COST_VM_RELEASE, COSTS_CALLS },
+};
+
+typedef struct costs_range { void *address; uint64_t page, bytes, free_bytes; } costs_range;
+
+static int costs_code(const gpuarena_driver *driver, costs_range *range, int call)
+{
+    uint64_t total_bytes;
+    switch (call) {
+    case COSTS_OBTAIN:
+        return driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, &range->address, range->bytes, NULL);
+    case COSTS_GIVE_BACK:
+        return driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, range->address, range->bytes, NULL);
+    case COSTS_INFO: return driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &range->free_bytes, &total_bytes);
+    case VM_RESERVE: return driver->vm.reserve(driver, &range->address, range->bytes, 0);
+    case VM_CREATE:  return driver->vm.create(driver, &range->page, range->bytes, 0);
+    case VM_MAP:     return driver->vm.map(driver, range->address, range->bytes, range->page);
+    case VM_ACCESS:  return driver->vm.access(driver, range->address, range->bytes, 1);
+    case VM_UNMAP:   return driver->vm.unmap(driver, range->address, range->bytes);
+    case VM_DESTROY: return driver->vm.destroy(driver, range->page, range->bytes);
+    default:         return driver->vm.release(driver, range->address, range->bytes);
+    }
+}
+
+/* 1: there is no memory for it; -1 and a problem that names the call. */
+static int costs_call(costs_bench *bench, costs_range *range, int call)
+{
+    const gpuarena_driver *driver = bench->driver;
+    int code = costs_code(driver, range, call);
+    if (!code) return 0;
+    if (costs_calls[call].may_lack && driver->classify
+        && driver->classify(driver, code) == GPUARENA_STATUS_NO_MEMORY) return 1;
+    const char *name = driver->code_name ? driver->code_name(driver, code) : "driver code";
+    return problem_set(bench->why, EXIT_HARNESS, "%s of %" PRIu64 " bytes: %s (%d)", costs_calls[call].name,
+                       range->bytes, name ? name : "?", code);
+}
+
+static int costs_free_bytes(costs_bench *bench, uint64_t *free_bytes)
+{
+    costs_range none = { .bytes = 0 };
+    int failed = costs_call(bench, &none, COSTS_INFO);
+    *free_bytes = none.free_bytes;
+    return failed;
+}
+
 /* ---- Samples, medians, sizes */
 
 static int costs_takes_memory(sim_cost_kind kind)
@@ -34,30 +99,6 @@ static int costs_takes_memory(sim_cost_kind kind)
 static uint64_t costs_now_ns(const costs_bench *bench)
 {
     return bench->driver->now_ns ? bench->driver->now_ns(bench->driver) : progress_clock_ns();
-}
-
-/* check: what a code means: 0; 1, there is no memory; or -1 and a problem that names the call. failed: -1, whatever
-   it is. */
-static int costs_failed(costs_bench *bench, const char *call, uint64_t bytes, int code)
-{
-    const gpuarena_driver *driver = bench->driver;
-    const char *name = driver->code_name ? driver->code_name(driver, code) : "driver code";
-    return problem_set(bench->why, EXIT_HARNESS, "%s of %" PRIu64 " bytes: %s (%d)", call, bytes, name ? name : "?",
-                       code);
-}
-
-static int costs_check(costs_bench *bench, const char *call, uint64_t bytes, int code)
-{
-    const gpuarena_driver *driver = bench->driver;
-    if (code && driver->classify && driver->classify(driver, code) == GPUARENA_STATUS_NO_MEMORY) return 1;
-    return code ? costs_failed(bench, call, bytes, code) : 0;
-}
-
-static int costs_free_bytes(costs_bench *bench, uint64_t *free_bytes)
-{
-    uint64_t total_bytes;
-    int code = bench->driver->memory.info(bench->driver, GPUARENA_MEMORY_DEVICE, free_bytes, &total_bytes);
-    return code ? costs_failed(bench, "cudaMemGetInfo", 0, code) : 0;
 }
 
 static void costs_sample(costs_bench *bench, sim_cost_kind kind, uint64_t ns)
@@ -122,37 +163,23 @@ static int costs_sizes(costs_bench *bench, costs_turn turn, uint64_t bytes, uint
 
 #define COSTS_SMALLEST ((uint64_t)1 << 10)
 
-/* 1: there is no memory for it. */
-static int costs_obtain(costs_bench *bench, uint64_t bytes, void **ptr)
-{
-    const gpuarena_driver *driver = bench->driver;
-    return costs_check(bench, "cudaMalloc", bytes,
-                       driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL));
-}
-
-static int costs_give_back(costs_bench *bench, uint64_t bytes, void *ptr)
-{
-    int code = bench->driver->memory.give_back(bench->driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL);
-    return code ? costs_failed(bench, "cudaFree", bytes, code) : 0;
-}
-
 /* One obtain and one give_back, each between two looks at what is free. 1: there is no memory for it. */
 static int costs_memory(costs_bench *bench, uint64_t bytes, int counts)
 {
     uint64_t before, held, after, start_ns, end_ns;
-    void *ptr = NULL;
+    costs_range block = { .bytes = bytes };
     if (costs_free_bytes(bench, &before)) return -1;
     start_ns = costs_now_ns(bench);
-    int failed = costs_obtain(bench, bytes, &ptr);
+    int failed = costs_call(bench, &block, COSTS_OBTAIN);
     if (failed) return failed;
     end_ns = costs_now_ns(bench);
     if (costs_free_bytes(bench, &held)) {
-        (void)costs_give_back(bench, bytes, ptr);
+        (void)costs_call(bench, &block, COSTS_GIVE_BACK);
         return -1;
     }
     if (counts) costs_sample(bench, held < before ? SIM_COST_MALLOC_BLOCK : SIM_COST_MALLOC_SLAB, end_ns - start_ns);
     start_ns = costs_now_ns(bench);
-    if (costs_give_back(bench, bytes, ptr)) return -1;
+    if (costs_call(bench, &block, COSTS_GIVE_BACK)) return -1;
     end_ns = costs_now_ns(bench);
     if (costs_free_bytes(bench, &after)) return -1;
     if (counts) costs_sample(bench, after > held ? SIM_COST_FREE_BLOCK : SIM_COST_FREE_SLAB, end_ns - start_ns);
@@ -162,12 +189,12 @@ static int costs_memory(costs_bench *bench, uint64_t bytes, int counts)
 /* Small sizes beside a piece that keeps their slab open. */
 static int costs_slabs(costs_bench *bench)
 {
-    void *keeper = NULL;
-    int failed = costs_obtain(bench, COSTS_SMALLEST, &keeper);
+    costs_range keeper = { .bytes = COSTS_SMALLEST };
+    int failed = costs_call(bench, &keeper, COSTS_OBTAIN);
     if (failed > 0) costs_refused(bench, COSTS_SMALLEST);
     if (failed) return failed < 0 ? -1 : 0;
     failed = costs_sizes(bench, costs_memory, COSTS_SMALLEST, 4, SIM_GRANULE);
-    return costs_give_back(bench, COSTS_SMALLEST, keeper) || failed ? -1 : 0;
+    return costs_call(bench, &keeper, COSTS_GIVE_BACK) || failed ? -1 : 0;
 }
 
 static int costs_info(costs_bench *bench)
@@ -187,58 +214,21 @@ int costs_measures(const costs_table *table, sim_cost_kind kind)
     return kind >= SIM_COST_MALLOC_SLAB && kind <= SIM_COST_INFO;
 }
 
-/* ---- The calls of virtual memory, one after the other as a range lives: reserve to release */
+/* ---- The calls of virtual memory */
 
-enum { VM_RESERVE, VM_CREATE, VM_MAP, VM_ACCESS, VM_UNMAP, VM_DESTROY, VM_RELEASE, VM_STEPS };
-
-/* undo: the step that goes on from it, if it fails. */
-static const struct { sim_cost_kind kind; const char *name; int undo; } costs_vm_steps[VM_STEPS] = {
-    [VM_RESERVE] = { SIM_COST_VM_RESERVE, "cuMemAddressReserve", VM_STEPS },
-    [VM_CREATE] = { SIM_COST_VM_CREATE, "cuMemCreate", VM_RELEASE },
-    [VM_MAP] = { SIM_COST_VM_MAP, "cuMemMap", VM_DESTROY },
-    [VM_ACCESS] = { SIM_COST_VM_ACCESS, "cuMemSetAccess", VM_UNMAP },
-    [VM_UNMAP] = { SIM_COST_VM_UNMAP, "cuMemUnmap", VM_STEPS },
-    [VM_DESTROY] = { SIM_COST_VM_DESTROY, "cuMemRelease", VM_RELEASE },
-    [VM_RELEASE] = { SIM_COST_VM_RELEASE, "cuMemAddressFree", VM_STEPS },
-};
-
-typedef struct costs_vm_range { void *address; uint64_t page, bytes; } costs_vm_range;
-
-static int costs_vm_call(const gpuarena_driver *driver, costs_vm_range *range, int step)
-{
-    switch (step) {
-    case VM_RESERVE: return driver->vm.reserve(driver, &range->address, range->bytes, 0);
-    case VM_CREATE:  return driver->vm.create(driver, &range->page, range->bytes, 0);
-    case VM_MAP:     return driver->vm.map(driver, range->address, range->bytes, range->page);
-    case VM_ACCESS:  return driver->vm.access(driver, range->address, range->bytes, 1);
-    case VM_UNMAP:   return driver->vm.unmap(driver, range->address, range->bytes);
-    case VM_DESTROY: return driver->vm.destroy(driver, range->page, range->bytes);
-    default:         return driver->vm.release(driver, range->address, range->bytes);
-    }
-}
-
-/* A step failed: what is there goes again. 1: there was no memory for it. */
-static int costs_vm_undo(costs_bench *bench, costs_vm_range *range, int step, int code)
-{
-    const char *name = costs_vm_steps[step].name;
-    int failed = step < VM_UNMAP ? costs_check(bench, name, range->bytes, code)
-                                 : costs_failed(bench, name, range->bytes, code);
-    for (int undo = costs_vm_steps[step].undo; undo < VM_STEPS; undo++) {
-        code = costs_vm_call(bench->driver, range, undo);
-        if (code) return costs_failed(bench, costs_vm_steps[undo].name, range->bytes, code);
-    }
-    return failed;
-}
-
+/* Where one fails what is there goes again. */
 static int costs_vm(costs_bench *bench, uint64_t bytes, int counts)
 {
-    costs_vm_range range = { NULL, 0, bytes };
-    for (int step = 0; step < VM_STEPS; step++) {
+    costs_range range = { .bytes = bytes };
+    for (int call = VM_RESERVE; call < COSTS_CALLS; call++) {
         uint64_t start_ns = costs_now_ns(bench);
-        int code = costs_vm_call(bench->driver, &range, step);
+        int failed = costs_call(bench, &range, call);
         uint64_t end_ns = costs_now_ns(bench);
-        if (code) return costs_vm_undo(bench, &range, step, code);
-        if (counts) costs_sample(bench, costs_vm_steps[step].kind, end_ns - start_ns);
+        for (int undo = costs_calls[call].undo; failed && undo < COSTS_CALLS; undo++) {
+            if (costs_call(bench, &range, undo)) return -1;
+        }
+        if (failed) return failed;
+        if (counts) costs_sample(bench, costs_calls[call].kind, end_ns - start_ns);
     }
     return 0;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
 #include "../base/histogram.h"
 #include "../base/program.h"
 #include "../base/rounds.h"
@@ -33,9 +34,9 @@ typedef struct step {                            /* one call */
 typedef struct worker {                          /* set before: all up to the steps; the rest zero */
     struct threads *all;
     pool            pool;                        /* the one of all threads, with books of its own for `raw` */
-    caller          by;                          /* its timing is owned */
+    caller          by;                          /* its timing is owned, as are: */
     step           *steps;
-    size_t          step_count;
+    size_t          step_count, step_capacity;
     uint64_t        ops;
     uint64_t        alloc_count, free_count;     /* that succeeded, of more than 0 bytes */
     int             refused;
@@ -51,7 +52,6 @@ typedef struct threads {
     pass_streams         streams;
     pool                 pool;
     slot                *slots;                  /* one thread's side by side: it writes to memory of its own */
-    step                *steps;                  /* likewise */
     worker              *workers;
     uint32_t             count;
     int                  must_stop;
@@ -205,31 +205,18 @@ static int threads_end(threads *run)
 
 /* ---- Lists of calls for each thread, made before they start */
 
-/* A place for each thread's blocks and calls, behind those of the threads before it. */
-static void threads_places(threads *run, slot **slots)
-{
-    const op_stream *stream = run->stream;
-    size_t allocs[WORKLOAD_MAX_THREADS] = { 0 }, frees[WORKLOAD_MAX_THREADS] = { 0 };
-    for (size_t at = 0; at < stream->op_count; at++) {
-        allocs[op_stream_thread(stream, at)] += stream->ops[at].kind == OP_ALLOC;
-        frees[op_stream_thread(stream, at)] += stream->ops[at].kind == OP_FREE;
-    }
-    slot *next_slot = run->slots;
-    step *next_step = run->steps;
-    for (uint32_t thread = 0; thread < run->count; thread++) {
-        slots[thread] = next_slot;
-        run->workers[thread].steps = next_step;
-        next_slot += allocs[thread];
-        next_step += allocs[thread] + frees[thread];
-    }
-}
-
 static void threads_lists(threads *run)
 {
     const op_stream *stream = run->stream;
-    slot *next_slot[WORKLOAD_MAX_THREADS];
+    slot *next_slot[WORKLOAD_MAX_THREADS] = { run->slots };      /* behind the blocks of the threads before it */
     slot **slot_of = program_need(stream->block_count, sizeof(slot *));      /* by block */
-    threads_places(run, next_slot);
+    size_t allocs[WORKLOAD_MAX_THREADS] = { 0 };
+    for (size_t at = 0; at < stream->op_count; at++) {
+        allocs[op_stream_thread(stream, at)] += stream->ops[at].kind == OP_ALLOC;
+    }
+    for (uint32_t thread = 1; thread < run->count; thread++) {
+        next_slot[thread] = next_slot[thread - 1] + allocs[thread - 1];
+    }
     for (size_t at = 0; at < stream->op_count; at++) {
         const op *from = &stream->ops[at];
         const uint32_t thread = op_stream_thread(stream, at);
@@ -243,6 +230,7 @@ static void threads_lists(threads *run)
         }
         const step made = { slot_of[from->first], handle, is_free };
         worker *self = &run->workers[thread];
+        ARRAY_RESERVE(self->steps, self->step_capacity, self->step_count + 1);
         self->steps[self->step_count++] = made;
     }
     free(slot_of);
@@ -257,7 +245,6 @@ static int threads_open(threads *run, const policy *chosen, int is_timed)
     if (!run->device || pass_streams_open(&run->streams, run->stream, run->device, &why)
         || pool_open(&run->pool, chosen, run->device, &why)) return threads_fail(run, PASS_ERROR, "%s", why.text);
     run->slots = program_need(run->stream->block_count, sizeof *run->slots);
-    run->steps = program_need((size_t)(run->stream->alloc_count + run->stream->free_count), sizeof *run->steps);
     run->workers = program_need(run->count, sizeof *run->workers);
     for (uint32_t at = 0; at < run->count; at++) {
         worker *self = &run->workers[at];
@@ -273,9 +260,11 @@ static int threads_open(threads *run, const policy *chosen, int is_timed)
 static void threads_close(threads *run)
 {
     problem kept = { 0, "" }, unheard = { 0, "" };
-    for (uint32_t at = 0; run->workers && at < run->count; at++) free(run->workers[at].by.timing);
+    for (uint32_t at = 0; run->workers && at < run->count; at++) {
+        free(run->workers[at].by.timing);
+        free(run->workers[at].steps);
+    }
     free(run->workers);
-    free(run->steps);
     free(run->slots);
     pool_close(&run->pool);
     (void)pass_streams_close(&run->streams, &unheard);
