@@ -242,9 +242,7 @@ static int cli_take_short(cli *self, int argc, char *const *argv, int *at, probl
 int cli_parse(cli *self, int argc, char *const *argv, problem *why)
 {
     int words_only = 0;
-    memset(self, 0, sizeof *self);
-    self->argv = (const char *const *)argv;
-    self->command = "";
+    *self = (cli){ .argv = (const char *const *)argv, .command = "" };
     for (int at = 1; at < argc; at++) {
         const char *word = argv[at];
         int failed = 0;

@@ -65,7 +65,6 @@ uint64_t device_table_find(const device_table *self, uint64_t address)
 
 uint64_t device_table_take(device_table *self, uint64_t address)
 {
-    static const device_range empty;
     uint64_t bytes = device_table_find(self, address);
     if (!bytes) return 0;
     size_t mask = self->capacity - 1, hole = (size_t)(device_table_slot(self, address) - self->slots);
@@ -76,7 +75,7 @@ uint64_t device_table_take(device_table *self, uint64_t address)
         self->slots[hole] = self->slots[at];
         hole = at;
     }
-    self->slots[hole] = empty;
+    self->slots[hole] = (device_range){ 0, 0 };
     return bytes;
 }
 
@@ -96,13 +95,11 @@ id_entry *id_map_find(const id_map *map, uint64_t id)
 
 id_entry *id_map_add(id_map *map, uint64_t id)
 {
-    static const id_entry empty;
     id_entry *found = id_map_find(map, id);
     if (found) return found;
     ARRAY_RESERVE(map->entries, map->capacity, map->count + 1);
     found = &map->entries[map->count++];
-    *found = empty;
-    found->id = id;
+    *found = (id_entry){ .id = id };
     device_table_add(&map->index, id, map->count);
     return found;
 }

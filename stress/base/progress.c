@@ -24,8 +24,7 @@ progress progress_start(const char *choice, int quiet, size_t row_count)
     int redraws = isatty(STDERR_FILENO) && !ci && !(terminal && !strcmp(terminal, "dumb"));
     progress_mode mode = !strcmp(choice, "never") || quiet ? PROGRESS_OFF : redraws ? PROGRESS_REDRAW
                        : !strcmp(choice, "always") || ci ? PROGRESS_LINES : PROGRESS_OFF;
-    const progress started = { mode, "", 0, row_count, progress_clock_ns(), 0 };
-    return started;
+    return (progress){ mode, "", 0, row_count, progress_clock_ns(), 0 };
 }
 
 void progress_row(progress *self, const char *label)

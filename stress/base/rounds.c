@@ -71,8 +71,7 @@ double rounds_share(rounds_interval found)
 
 rounds_length rounds_of(size_t warm, size_t least, size_t most, uint64_t precision_ppm, uint64_t budget_s)
 {
-    const rounds_length made = { warm, least, most, (double)precision_ppm / 1e6, budget_s * 1000000000u };
-    return made;
+    return (rounds_length){ warm, least, most, (double)precision_ppm / 1e6, budget_s * 1000000000u };
 }
 
 rounds_end rounds_over(const rounds_length *self, size_t done, uint64_t spent_ns, rounds_share_fn *share, void *user)
@@ -176,14 +175,12 @@ int crowd_run(const crowd_job *job, void *members, size_t count, size_t bytes, u
     size_t started = 0;
     uint64_t begin_ns = UINT64_MAX, end_ns = 0;
     for (; started < count; started++) {
-        const crowd_thread next = { .of = &all, .member = (char *)members + started * bytes };
-        threads[started] = next;
+        threads[started] = (crowd_thread){ .of = &all, .member = (char *)members + started * bytes };
         if (pthread_create(&threads[started].handle, NULL, crowd_thread_main, &threads[started])) break;
     }
     while (started == count && __atomic_load_n(&all.ready, __ATOMIC_ACQUIRE) < count) sched_yield();
     __atomic_store_n(&all.state, started == count ? CROWD_GO : CROWD_LEAVE, __ATOMIC_RELEASE);
-    for (size_t index = 0; index < started; index++) {
-        const crowd_thread *ended = &threads[index];
+    for (const crowd_thread *ended = threads; ended < threads + started; ended++) {
         (void)pthread_join(ended->handle, NULL);
         if (ended->begin_ns < begin_ns) begin_ns = ended->begin_ns;
         if (ended->end_ns > end_ns) end_ns = ended->end_ns;

@@ -7,8 +7,7 @@
 
 slice slice_of(const char *text)
 {
-    slice whole = { text, strlen(text) };
-    return whole;
+    return (slice){ text, strlen(text) };
 }
 
 int slice_begins(slice text, const char *word)

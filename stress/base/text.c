@@ -145,8 +145,7 @@ static size_t nearest_distance(const char *from, size_t from_length, const char 
 
 nearest nearest_to(const char *typed)
 {
-    nearest search = { typed, NULL, 0 };
-    return search;
+    return (nearest){ typed, NULL, 0 };
 }
 
 void nearest_offer(nearest *search, const char *name)

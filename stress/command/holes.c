@@ -127,8 +127,7 @@ static int holes_policy(holes *self, const policy *chosen, problem *why)
     }
     if (!failed && self->rounds.length.most)
         failed = rounds_run(&self->rounds, HOLES_STEPS, holes_lane, holes_worst_share, self, why);
-    for (size_t index = 0; index < HOLES_STEPS; index++) {
-        holes_step *step = &self->steps[index];
+    for (holes_step *step = self->steps; step < self->steps + HOLES_STEPS; step++) {
         if (!failed && step->is_there) failed = holes_tell(self, step, chosen, why);
         failed |= holes_close(&step->field, why);
     }

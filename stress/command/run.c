@@ -24,8 +24,7 @@ static int run_check_applies(const plan *made, const rule *asked, problem *why)
     const char *one_workload = "", *one_policy = "";
     for (size_t index = 0; index < made->workload_count; index++) {
         const plan_workload *workload = &made->workloads[index];
-        for (size_t item = 0; item < made->policy_count; item++) {
-            const policy *chosen = &made->policies[item];
+        for (const policy *chosen = made->policies; chosen < made->policies + made->policy_count; chosen++) {
             if (!plan_wants(made, workload, chosen)) continue;
             if (rule_matches(asked, workload->text, chosen->text)) return 0;
             one_workload = workload->text;

@@ -342,8 +342,7 @@ void costs_write(FILE *out, const costs_table *table, const char *about)
         about += length;
         about += *about == ' ' || *about == '\n';
     }
-    for (size_t index = 0; index < table->count; index++) {
-        const costs_row *row = &table->rows[index];
+    for (const costs_row *row = table->rows; row < table->rows + table->count; row++) {
         fprintf(out, "# %-12s %11" PRIu64 " bytes: median %" PRIu64 " ns of %" PRIu64 ", from %" PRIu64 " to %" PRIu64
                 "\n", sim_costs_name(row->kind), row->bytes, row->median_ns, row->sample_count, row->least_ns,
                 row->most_ns);

@@ -174,8 +174,7 @@ int subject_open(subject *self, subject_kind kind, problem *why)
 {
     gpuarena_driver driver;
     gpuarena_config config = GPUARENA_INIT;
-    memset(self, 0, sizeof *self);
-    self->kind = kind;
+    *self = (subject){ .kind = kind };
     if (pthread_mutex_init(&self->mutex, NULL)) return problem_set(why, EXIT_HARNESS, "no mutex");
     if (kind == SUBJECT_MUTEX) return 0;
     if (kind == SUBJECT_CUB) {
@@ -306,11 +305,7 @@ int pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena
 {
     static const crowd_job job = { NULL, pairs_fill };
     uint64_t unused_ns;
-    memset(self, 0, sizeof *self);
-    self->on = on;
-    self->stream = stream;
-    self->live = live;
-    self->random = seed;
+    *self = (pairs){ .on = on, .stream = stream, .live = live, .random = seed };
     if (!bytes) sizes_draw(self->sizes, PAIRS_SIZES, seed);
     for (size_t index = 0; bytes && index < PAIRS_SIZES; index++) self->sizes[index] = bytes;
     self->blocks = program_need(live, sizeof *self->blocks);
@@ -374,9 +369,7 @@ static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint6
 /* One of each arena, and who they are compared with. */
 int stage_open(stage *self, const cases_row *row, uint64_t seed, problem *why)
 {
-    memset(self, 0, sizeof *self);
-    self->row = row;
-    self->rounds.random = seed;
+    *self = (stage){ .row = row, .rounds = { .random = seed } };
     self->cold = program_need(1, PAIRS_COLD_BYTES);
     for (int kind = 0; kind < STAGE_ARENAS; kind++) {
         if (stage_open_lane(self, (subject_kind)kind, row->bytes, seed, why)) return -1;
@@ -393,8 +386,7 @@ int stage_open(stage *self, const cases_row *row, uint64_t seed, problem *why)
 
 void stage_close(stage *self)
 {
-    for (size_t index = 0; index < self->lane_count; index++) {
-        stage_lane *lane = &self->lanes[index];
+    for (stage_lane *lane = self->lanes; lane < self->lanes + self->lane_count; lane++) {
         if (lane->is_borrowed) continue;
         for (size_t member = 0; lane->crowd && member < lane->members; member++) pairs_close(&lane->crowd[member]);
         free(lane->crowd);
@@ -445,9 +437,8 @@ int stage_measure(stage *self, int is_quick, const rounds_length *limits, proble
 {
     static const stage_length quick = { 1, 3, 3, 16 };
     const stage_length *shape = is_quick ? &quick : &stage_lengths[self->row->way];
-    const rounds_length length = { shape->warm, shape->least, shape->most, is_quick ? 0.0 : limits->precision,
-                                   limits->budget_ns };
-    self->rounds.length = length;
+    self->rounds.length = (rounds_length){ shape->warm, shape->least, shape->most,
+                                           is_quick ? 0.0 : limits->precision, limits->budget_ns };
     self->pair_count = shape->pairs;
     return rounds_run(&self->rounds, self->lane_count, stage_measure_lane, stage_worst_share, self, why);
 }
@@ -463,8 +454,7 @@ void stage_count(stage *self)
 
 int stage_verify(const stage *self, problem *why)
 {
-    for (size_t index = 0; index < self->lane_count; index++) {
-        const stage_lane *lane = &self->lanes[index];
+    for (const stage_lane *lane = self->lanes; lane < self->lanes + self->lane_count; lane++) {
         int failed = 0;
         for (size_t member = 0; lane->crowd && member < lane->members; member++) {
             failed |= lane->crowd[member].failed;

@@ -84,8 +84,7 @@ static void figure_open(drawing *self, const plot_axis *x, const plot_axis *y)
 
 plot_axis figure_ops_axis(const drawing *self)
 {
-    const plot_axis made = { 0.0, (double)self->most_ops, 0, PLOT_COUNT, "allocations and frees so far", 0 };
-    return made;
+    return (plot_axis){ 0.0, (double)self->most_ops, 0, PLOT_COUNT, "allocations and frees so far", 0 };
 }
 
 double figure_refusal_line(const drawing *self)
@@ -242,8 +241,7 @@ static void figure_line(const drawing *self, size_t row_index, figure_value *val
         const size_t kept[] = { first, least < most ? least : most, least < most ? most : least, next - 1 };
         for (size_t at = 0; at < sizeof kept / sizeof kept[0]; at++) {
             if (at && kept[at] <= kept[at - 1]) continue;
-            const plot_point made = { (double)samples[kept[at]].op, value(&samples[kept[at]].use) };
-            points[count++] = made;
+            points[count++] = (plot_point){ (double)samples[kept[at]].op, value(&samples[kept[at]].use) };
         }
     }
     figure_series(self, class, row_index, name, points, count);

@@ -38,8 +38,7 @@ static void junit_case(FILE *out, id_map *names, const char *workload, const cha
 static void junit_rows(FILE *out, id_map *names, const row_list *list)
 {
     char holes[CELL_ROOM];
-    for (size_t index = 0; index < list->count; index++) {
-        const row *shown = &list->rows[index];
+    for (const row *shown = list->rows; shown < list->rows + list->count; shown++) {
         junit_case(out, names, row_workload(shown), shown->cells[COLUMN_POLICY].text,
                    cell_text(&shown->cells[COLUMN_HOLES], holes), "");
         if (!junit_is_error(shown)) fputs("/>\n", out);

@@ -123,8 +123,7 @@ static int memviz_compare(const void *left, const void *right)
 
 static void memviz_add(memviz_entry *list, size_t *count, uint64_t key, uint64_t second, uint64_t third)
 {
-    const memviz_entry made = { key, second, third };
-    list[(*count)++] = made;
+    list[(*count)++] = (memviz_entry){ key, second, third };
 }
 
 static void memviz_sort(memviz_entry *list, size_t count)
@@ -411,9 +410,8 @@ static void memviz_write(FILE *out, const output_material *material)
     pickle_print(&to, "{segments [");
     for (size_t at = 0; at < list->count; at++) {
         const record *drawn = list->rows[at].recording;
-        const memviz begun = { .to = &to, .drawn = drawn && drawn->stream ? drawn : &nothing,
-                               .shown = &list->rows[at] };
-        rows[at] = begun;
+        rows[at] = (memviz){ .to = &to, .drawn = drawn && drawn->stream ? drawn : &nothing,
+                             .shown = &list->rows[at] };
         memviz_end_state(&rows[at], at, &segments);
     }
     pickle_print(&to, "] device_traces [");

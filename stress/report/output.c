@@ -105,8 +105,7 @@ static void output_file_beside(output_file *self)
    that takes no other file. */
 static FILE *output_file_open(output_file *self, const char *path, int is_added)
 {
-    memset(self, 0, sizeof *self);
-    self->path = path;
+    *self = (output_file){ .path = path };
     if (!is_added) output_file_beside(self);
     if (!self->stream) {
         output_file_free(self);

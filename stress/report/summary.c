@@ -43,8 +43,7 @@ static void summary_verdicts(FILE *out, const gate *gates)
     char policy[1024];
     gate_write_sum(out, gates);
     fputs("\n\n| verdict | row | fail if | value | limit |\n|---|---|---|---|---|\n", out);
-    for (size_t index = 0; index < gates->verdict_count; index++) {
-        const gate_verdict *shown = &gates->verdicts[index];
+    for (const gate_verdict *shown = gates->verdicts; shown < gates->verdicts + gates->verdict_count; shown++) {
         const char *strong = gate_fails(gates, shown) ? "**" : "";
         if (gates->verdict_count > SUMMARY_MOST && (shown->outcome == GATE_PASS || told == SUMMARY_MOST)) {
             left_out++;
@@ -116,8 +115,7 @@ static void summary_sentences(FILE *out, const row_list *list)
     char text[512];
     size_t told = 0, repeated = 0;
     case_index cases;
-    for (size_t index = 0; index < list->count; index++) {
-        const row *shown = &list->rows[index];
+    for (const row *shown = list->rows; shown < list->rows + list->count; shown++) {
         const char *why = table_why(shown, list->kind);
         if (*why && told++ < SUMMARY_MOST_SENTENCES) summary_sentence(out, shown, ": ", why);
     }

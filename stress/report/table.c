@@ -40,8 +40,7 @@ static int table_color(int descriptor, const char *choice)
 
 table_style table_style_for(FILE *out, const char *choice)
 {
-    const table_style style = { table_width(fileno(out)), table_color(fileno(out), choice) };
-    return style;
+    return (table_style){ table_width(fileno(out)), table_color(fileno(out), choice) };
 }
 
 /* ---- What rows that are there more than once say together */
@@ -151,8 +150,7 @@ static void table_measure(table *self)
             size_t length = strlen(table_fill(column, &self->list->rows[index], text, sizeof text));
             if (length > width) width = length;
         }
-        const table_place made = { column, width, width };
-        self->places[self->count++] = made;
+        self->places[self->count++] = (table_place){ column, width, width };
     }
     table_fit(self);
 }

@@ -207,8 +207,7 @@ static void csv_rows_of(const csv_table *table, row_list *made)
             csv_cell_of(table->cells[(line + 1) * table->column_count + at], named, &made->rows[line]);
         }
     }
-    for (size_t line = 0; line < made->count; line++) {
-        row *read = &made->rows[line];
+    for (row *read = made->rows; read < made->rows + made->count; read++) {
         const char *status = row_status(read);
         if (!*status || !strcmp(status, "ok") || !strcmp(status, "oom")) continue;
         snprintf(read->note, sizeof read->note, "%.100s, as %.300s says", status, table->name);

@@ -437,8 +437,7 @@ static int rule_value(rule_reader *self)
 
 int rule_parse(rule *self, const char *text, problem *why)
 {
-    memset(self, 0, sizeof *self);
-    self->text = program_copy(text, strlen(text));
+    *self = (rule){ .text = program_copy(text, strlen(text)) };
     rule_reader reader = { self, self->text, why };
     return rule_selector(&reader) || rule_metric(&reader) || rule_operation(&reader) || rule_value(&reader) ? -1 : 0;
 }

@@ -20,8 +20,7 @@ static int record_compare_spans(const void *left, const void *right)
 
 static void record_span_add(record_span *spans, size_t *count, uint64_t address, uint64_t bytes)
 {
-    const record_span made = { address, address + bytes, 0 };
-    spans[(*count)++] = made;
+    spans[(*count)++] = (record_span){ address, address + bytes, 0 };
 }
 
 /* In order, those that touch made one, each with its place on the axis; how many there are. */

@@ -151,30 +151,24 @@ int row_is_first(const row_list *list, size_t first, size_t row_index)
     return 1;
 }
 
-static void row_set(row *self, row_column column, cell_kind kind, uint64_t count, double real, const char *text)
-{
-    const cell made = { kind, count, real, text };
-    self->cells[column] = made;
-}
-
 void row_count(row *self, row_column column, uint64_t count)
 {
-    row_set(self, column, CELL_COUNT, count, 0.0, NULL);
+    self->cells[column] = (cell){ .kind = CELL_COUNT, .count = count };
 }
 
 void row_real(row *self, row_column column, double real)
 {
-    row_set(self, column, column_decimals(column) == 4 ? CELL_RATIO : CELL_TENTHS, 0, real, NULL);
+    self->cells[column] = (cell){ .kind = column_decimals(column) == 4 ? CELL_RATIO : CELL_TENTHS, .real = real };
 }
 
 void row_hex(row *self, row_column column, uint64_t count)
 {
-    row_set(self, column, CELL_HEX, count, 0.0, NULL);
+    self->cells[column] = (cell){ .kind = CELL_HEX, .count = count };
 }
 
 void row_text(row *self, row_column column, const char *text)
 {
-    row_set(self, column, CELL_TEXT, 0, 0.0, text);
+    self->cells[column] = (cell){ .kind = CELL_TEXT, .text = text };
 }
 
 const char *row_list_note(const row_list *list, char *text, size_t size)

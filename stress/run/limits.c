@@ -69,8 +69,7 @@ static const char search_changed[] = "completed, and then it did not; another pr
 
 int capacity_check_plan(const plan *made, problem *why)
 {
-    for (size_t index = 0; index < made->policy_count; index++) {
-        const policy *chosen = &made->policies[index];
+    for (const policy *chosen = made->policies; chosen < made->policies + made->policy_count; chosen++) {
         if (!policy_has_limit(chosen)) continue;
         return problem_set(why, EXIT_USAGE,
                            "policy '%s' has a limit key: not with capacity, which searches for the limit",

@@ -143,7 +143,6 @@ uint32_t pass_streams_index(const pass_streams *self, uint64_t number)
 /* NULL and a problem: there are too many. */
 static pass_stream *pass_streams_take(pass_streams *self, uint64_t number, problem *why)
 {
-    const pass_stream added = { .number = number };
     size_t rank = pass_streams_rank(self, number);
     pass_stream *place = &self->list[rank];
     if (rank < self->count && place->number == number) return place;
@@ -152,7 +151,7 @@ static pass_stream *pass_streams_take(pass_streams *self, uint64_t number, probl
         return NULL;
     }
     memmove(place + 1, place, (self->count++ - rank) * sizeof *place);
-    *place = added;
+    *place = (pass_stream){ .number = number };
     return place;
 }
 
@@ -181,8 +180,7 @@ static int pass_streams_find(pass_streams *self, const op_stream *stream, proble
 
 int pass_streams_open(pass_streams *self, const op_stream *stream, device *on, problem *why)
 {
-    memset(self, 0, sizeof *self);
-    self->device = on;
+    *self = (pass_streams){ .device = on };
     if (pass_streams_find(self, stream, why)) return -1;
     for (uint32_t index = 1; index < self->count; index++) {
         if (device_stream_create(on, &self->list[index].handle, why)) return -1;
@@ -447,8 +445,7 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
     pass_digest(run, ptr != NULL);
     if (result == GPUARENA_OUT_OF_MEMORY) return pass_refused(run, next->first, next->value);
     if (result) return pass_failed(run, next->first, "alloc", result);
-    const pass_block made = { ptr, next->value, home, 0, 1 };
-    run->blocks[next->first] = made;
+    run->blocks[next->first] = (pass_block){ ptr, next->value, home, 0, 1 };
     uint64_t bytes = recording && ptr ? pool_block_bytes(&run->pool, ptr, next->value) : 0;
     record_alloc(recording, next->first, ptr, next->value, bytes, next->stream);
     if (run->oracle && oracle_alloc(run->oracle, run->op, next->first, ptr, next->value, stream)) {

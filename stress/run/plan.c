@@ -347,14 +347,13 @@ static void plan_settings(plan *self, const cli_value *values)
     settings->warmup = warmup->given ? warmup->number : (uint64_t)is_cuda;
     self->timed = !values[CLI_NO_TIMING].given;
     self->filter = values[CLI_FILTER].text;
-    const workload_options options = {
+    self->options = (workload_options){
         .seed_given = values[CLI_SEED].given, .seed = values[CLI_SEED].number,
         .steps_given = values[CLI_STEPS].given, .steps = values[CLI_STEPS].number,
         .threads_given = values[CLI_THREADS].given, .threads = values[CLI_THREADS].number,
         .ops_given = values[CLI_OPS].given || values[CLI_QUICK].given,
         .ops = values[CLI_OPS].given ? values[CLI_OPS].number : PLAN_QUICK_OPS,
     };
-    self->options = options;
 }
 
 int plan_make(plan *self, const cli *asked, problem *why)

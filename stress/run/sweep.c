@@ -81,8 +81,7 @@ static int shard_detect(shard_mark *made, uint64_t count, problem *why)
 int shard_find(shard_mark *made, const char *text, problem *why)
 {
     slice rest = slice_of(text ? text : ""), index;
-    const shard_mark whole = { .count = 1, .source = "" };
-    *made = whole;
+    *made = (shard_mark){ .count = 1, .source = "" };
     if (!text) return shard_detect(made, 0, why);
     if (!strcmp(text, "none")) return 0;
     made->source = "--shard";
