@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../base/program.h"
-#include "../report/output.h"
 #include "../measure/stage.h"
 
 enum { BENCH_MOST_ROWS = 64, BENCH_MOST_COUNTED = 16 };

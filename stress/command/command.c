@@ -11,7 +11,6 @@
 #include "../base/text.h"
 #include "../base/program.h"
 #include "../device/cuda_environment.h"
-#include "../report/output.h"
 
 typedef int command_write(FILE *out, const char *topic, problem *why);
 

@@ -5,10 +5,8 @@
 
 #include <stdio.h>
 
-#include "../base/cli.h"
 #include "../report/output.h"
 #include "../result/gate.h"
-#include "../result/row.h"
 #include "../run/plan.h"
 
 /* act: the exit code, that of the problem where there is one to be told. What a command holds goes with the process,

@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "../base/text.h"
-#include "../report/output.h"
 #include "../result/csv.h"
-#include "../result/gate.h"
 
 /* ---- Row by row: exact metrics by their values, timed ones by the intervals of their repeats */
 

@@ -1,11 +1,7 @@
 /* The command `costs`: measures a device's driver calls, and writes a file for --costs. */
 #include "command.h"
 
-#include "../measure/costs.h"
-#include "../run/plan.h"
 #include "../base/program.h"
-#include "../report/writers.h"
-#include "../report/output.h"
 
 static int costs_output(const cli *asked, output_list *made, problem *why)
 {

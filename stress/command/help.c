@@ -4,18 +4,15 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/cli.h"
 #include "../base/text.h"
 #include "../base/program.h"
 #include "../device/cuda_environment.h"
 #include "../policy/policy.h"
 #include "../policy/policy_name.h"
 #include "../report/table.h"
-#include "../result/row.h"
 #include "../sim/costs.h"
 #include "../workload/workload.h"
 

@@ -5,13 +5,8 @@
 #include <string.h>
 
 #include "../measure/stage.h"
-#include "../base/rounds.h"
-#include "../result/gate.h"
 #include "../base/interrupt.h"
-#include "../run/plan.h"
-#include "../policy/policy.h"
 #include "../base/program.h"
-#include "../report/output.h"
 
 enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_QUICK_ROUNDS = 5,
        HOLES_PAIRS = 8192, HOLES_QUICK_PAIRS = 200 };

@@ -3,15 +3,12 @@
 #include "command.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/program.h"
 #include "../base/text.h"
-#include "../result/gate.h"
 #include "../result/csv.h"
-#include "../report/output.h"
 #include "../run/sweep.h"
 
 typedef struct merge_file {

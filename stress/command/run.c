@@ -9,10 +9,6 @@
 #include "../base/interrupt.h"
 #include "../base/program.h"
 #include "../policy/policy_name.h"
-#include "../report/writers.h"
-#include "../report/output.h"
-#include "../result/gate.h"
-#include "../run/plan.h"
 #include "../run/runner.h"
 #include "../run/sweep.h"
 

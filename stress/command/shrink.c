@@ -7,8 +7,6 @@
 #include "../base/interrupt.h"
 #include "../base/program.h"
 #include "../run/pass.h"
-#include "../run/plan.h"
-#include "../report/output.h"
 #include "../run/sweep.h"
 #include "../base/search.h"
 #include "../workload/stream.h"

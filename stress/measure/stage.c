@@ -13,7 +13,6 @@
 #include "../base/cli.h"
 #include "../base/program.h"
 #include "../base/progress.h"
-#include "../base/rounds.h"
 #include "../base/splitmix64.h"
 #include "../sim/entries.h"
 

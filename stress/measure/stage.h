@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "../../gpuarena.h"
-#include "../base/problem.h"
 #include "../base/rounds.h"
 #include "../policy/policy.h"
 

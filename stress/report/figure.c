@@ -8,7 +8,6 @@
 #include "../base/program.h"
 #include "../base/text.h"
 #include "../policy/policy_name.h"
-#include "../result/record.h"
 #include "table.h"
 #include "writers.h"
 

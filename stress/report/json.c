@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "../../gpuarena.h"
-#include "../result/gate.h"
 #include "../base/text.h"
 
 /* ---- What times were measured on: this machine, and a CUDA device */

@@ -7,13 +7,11 @@
 
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/program.h"
 #include "../base/text.h"
-#include "../result/record.h"
 
 /* ---- Pickles, in eleven opcodes */
 

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +11,6 @@
 #include <unistd.h>
 
 #include "../base/text.h"
-#include "../base/problem.h"
 #include "../base/program.h"
 #include "../measure/costs.h"
 #include "../result/csv.h"

@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 
-#include "../base/cli.h"
-#include "../base/problem.h"
 #include "writers.h"
 
 struct plan;

@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 
-#include "../result/record.h"
 #include "../base/text.h"
 
 enum { PERFETTO_STEPS = 1 };                     /* the thread that steps are drawn on */

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "../base/text.h"
-#include "../result/record.h"
 #include "../result/csv.h"
 
 const latency_point latency_points[LATENCY_POINTS] = {

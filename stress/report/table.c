@@ -9,7 +9,6 @@
 
 #include "../base/program.h"
 #include "../base/text.h"
-#include "../result/gate.h"
 
 /* ---- How the table may look on what it is written to: width and colour */
 

@@ -6,12 +6,10 @@
 
 #include <stdio.h>
 
-#include "../base/cli.h"
 #include "../device/cuda_environment.h"
 #include "../measure/costs.h"
 #include "../result/gate.h"
 #include "../result/record.h"
-#include "../result/row.h"
 #include "../workload/stream.h"
 
 typedef struct output_material {                 /* what files are made of */

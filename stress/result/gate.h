@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "../base/cli.h"
-#include "../base/problem.h"
 #include "../base/rounds.h"
 #include "../base/slice.h"
 #include "row.h"

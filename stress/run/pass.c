@@ -11,7 +11,6 @@
 #include "../base/hash.h"
 #include "../base/interrupt.h"
 #include "../base/program.h"
-#include "../base/progress.h"
 #include "../base/text.h"
 
 /* ---- Calls to the pool, and clocks around them */

@@ -11,9 +11,7 @@
 #include <stdint.h>
 
 #include "../base/histogram.h"
-#include "../base/memory.h"
 #include "../base/progress.h"
-#include "../device/device.h"
 #include "../policy/policy.h"
 #include "../result/record.h"
 #include "oracle.h"

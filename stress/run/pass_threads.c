@@ -9,11 +9,8 @@
 #include <string.h>
 
 #include "../base/array.h"
-#include "../base/histogram.h"
 #include "../base/program.h"
 #include "../base/rounds.h"
-#include "../device/device.h"
-#include "../policy/policy.h"
 
 enum { WORKERS_APART = 128 };                    /* bytes that keep two threads' counters out of one cache line */
 

@@ -10,7 +10,6 @@
 #include "../policy/policy_name.h"
 #include "../workload/workload.h"
 #include "../workload/stream.h"
-#include "pass.h"
 
 /* ---- --device: which one, and whether it is there */
 

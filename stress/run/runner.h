@@ -3,10 +3,8 @@
 #ifndef STRESS_RUN_RUNNER_H
 #define STRESS_RUN_RUNNER_H
 
-#include "../base/cli.h"
 #include "../base/rounds.h"
 #include "../result/row.h"
-#include "pass.h"
 #include "plan.h"
 
 typedef struct runner_job {

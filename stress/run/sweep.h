@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 
-#include "../base/cli.h"
 #include "../base/slice.h"
 #include "plan.h"
 
