@@ -302,14 +302,18 @@ def write_file(trace, path):
             trace.write(out)
         return
     partial = "%s.%d.part" % (path, os.getpid())
-    with open(partial, "x", encoding="ascii", newline="\n") as out:
-        try:
+    try:
+        out = open(partial, "x", encoding="ascii", newline="\n")
+    except OSError as error:
+        error.filename = path  # what the user has named
+        raise
+    try:
+        with out:
             trace.write(out)
-            out.flush()
-            os.replace(partial, path)
-        except BaseException:
-            os.unlink(partial)
-            raise
+        os.replace(partial, path)
+    except BaseException:
+        os.unlink(partial)
+        raise
 
 
 def parse(words):
