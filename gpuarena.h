@@ -8352,17 +8352,15 @@ static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__e
 static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__error *error)
 {
     gpuarena__range *range;
+    uint32_t index;
     for (range = arena->ranges.first; range; range = range->after) range->fresh = 0;
     if (arena->paged.page_bytes) return gpuarena__pages_reserve(arena, target, error);
-    while (arena->stats.reserved_bytes < target) {
-        uint32_t index = gpuarena__grow(arena, GPUARENA__GRANULE, target - arena->stats.reserved_bytes,
-                                        NULL, error);
-        if (!index) return 0;
+    while (arena->stats.reserved_bytes < target
+           && (index = gpuarena__grow(arena, GPUARENA__GRANULE, target - arena->stats.reserved_bytes,
+                                      NULL, error)) != 0)
         gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address)->fresh = 1;
-    }
-    if (arena->multi_stream && arena->memory == GPUARENA_MEMORY_ASYNC)
-        (void)gpuarena__wait_device(arena, NULL);
-    return 1;
+    if (arena->memory == GPUARENA_MEMORY_ASYNC) (void)gpuarena__wait_device(arena, NULL);
+    return arena->stats.reserved_bytes >= target;
 }
 
 /* Undoes a failed grow_to of an arena that had `reserved` bytes before. New pages may have been joined with
