@@ -4036,7 +4036,8 @@ static int gpuarena__is_lost(const gpuarena *arena, gpuarena__error *error)
 enum {
     GPUARENA__COUNTED = 1,                       /* counts in stats.driver_call_count */
     GPUARENA__OBTAINS = 2,                 /* obtains memory: NO_MEMORY means OUT_OF_MEMORY, DRIVER_REFUSED */
-    GPUARENA__RELEASES = 4                    /* releases or waits: UNLOADING means success, as all is gone */
+    GPUARENA__RELEASES = 4                       /* releases or waits, or may forbid that: UNLOADING means
+                                                    success, as all is gone */
 };
 /* The entries of the table, by groups. X(group, entry, bits) */
 #define GPUARENA__MEMORY_ENTRIES(X) \
@@ -4060,7 +4061,7 @@ enum {
     X(events, stream_wait, 0) \
     X(events, device_wait, GPUARENA__RELEASES)
 #define GPUARENA__CAPTURE_ENTRIES(X) \
-    X(capture, active, 0) \
+    X(capture, active, GPUARENA__RELEASES) \
     X(capture, exchange_mode, 0)
 #define GPUARENA__IPC_ENTRIES(X) \
     X(ipc, get_handle, GPUARENA__COUNTED) \
