@@ -10766,7 +10766,6 @@ static int gpuarena__cuda_vm_create(const gpuarena_driver *self, uint64_t *page,
     X(ipc_get_handle, CALL, \
       (const gpuarena_driver *self, void *ptr, unsigned char handle[GPUARENA_IPC_BYTES]), \
       cudaIpcGetMemHandle((cudaIpcMemHandle_t *)(void *)handle, ptr)) \
-    X(ipc_close_handle, CALL, (const gpuarena_driver *self, void *ptr), cudaIpcCloseMemHandle(ptr)) \
     X(clear, CALL, (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream), \
       cudaMemsetAsync(ptr, 0, (size_t)bytes, (cudaStream_t)stream)) \
     X(vm_release, DIRECT, (const gpuarena_driver *self, void *address, uint64_t bytes), \
@@ -10801,6 +10800,13 @@ static int gpuarena__cuda_ipc_open_handle(const gpuarena_driver *self,
     else if (code == GPUARENA__NOT_RESTORED && cudaIpcCloseMemHandle(memory) && caller.slot_clean)
         (void)cudaGetLastError();
     return code;
+}
+
+/* What was closed stays closed, as memory that was freed. */
+static int gpuarena__cuda_ipc_close_handle(const gpuarena_driver *self, void *ptr)
+{
+    GPUARENA__CUDA_CALL(cudaIpcCloseMemHandle(ptr));
+    return code == GPUARENA__NOT_RESTORED ? 0 : code;
 }
 
 static int gpuarena__cuda_fd_to_page(const gpuarena_driver *self, int fd, uint64_t *page)
