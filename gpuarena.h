@@ -984,7 +984,8 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
                 DRIVER_ERROR, CAPTURE, NOT_SUPPORTED: a segment was not taken back. The arena lives on with
                 what it still holds.
                 OK if the device is lost, or is lost on the way: nothing can be given back then.
-     Cost       O(blocks x log blocks + segments x log segments + streams + arenas). */
+     Cost       O(blocks x log blocks + segments x log segments + streams + arenas).
+     Driver     the groups memory, vm, events, ipc. */
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 
 /* ---- memory */
@@ -1042,9 +1043,10 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
                 it stays live). With config.scrub alone CAPTURE, DRIVER_ERROR, NOT_SUPPORTED: see SCRUB. Frees
                 succeed on a lost device, and without host memory: if a new stream then has no record, the
                 block waits for the whole device.
-     Driver     events.record on a per-thread stream. While reserved memory is above a lowered limit, or by
-                config.release, the calls that release idle memory. If one fails, the block is free
-                nevertheless, driver_error_count rises, and a later call releases the segment.
+     Driver     on a per-thread stream, and with config.scrub, capture.active and the group events; with scrub
+                also clear. While reserved memory is above a lowered limit, or by config.release, the calls
+                that release idle memory. If one fails, the block is free nevertheless, driver_error_count
+                rises, and a later call releases the segment.
      Cost       as of a hit. With a release O(segments), paged O(streams + free blocks). A refused free:
                 O(arenas x log segments + blocks in 2 MiB + 2 MiB pages in the block). */
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream);
@@ -1066,7 +1068,7 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
                 arena: nothing is forgotten. CAPTURE for another captured stream, HOST_MEMORY, DRIVER_ERROR,
                 NOT_SUPPORTED, DEVICE_LOST: the stream is forgotten, and what was freed on it waits for the
                 whole device.
-     Cost       O(streams). Driver: the group events. */
+     Cost       O(streams). Driver: the group events, capture.active. */
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream);
 
 /* Resizes a live block in place, or fails. ptr and the remaining contents stay.
@@ -1151,7 +1153,8 @@ GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind);
    set. Call this for every stream that takes part, before or after cudaStreamBeginCapture.
      Results    INVALID_ARGUMENT (*set is no set of this arena; stream is GPUARENA_ANY_STREAM or captured
                 already), NOT_SUPPORTED (the driver has no events, or config.scrub is set), HOST_MEMORY.
-     Cost       O(streams + free blocks). Driver: events.query, unless a stream is captured already. */
+     Cost       O(streams + free blocks). Driver: unless a stream is captured already, the group events and
+                capture.active. */
 GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_stream stream, uint64_t *set);
 
 /* Declares that the stream's capture has ended or was given up; cudaStreamEndCapture may come before or
