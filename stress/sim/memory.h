@@ -64,10 +64,10 @@ void mempool_trim(sim_device *device, mempool *self, uint64_t keep_bytes);
 
 void mempools_count(const sim_device *device, sim_counters *counters);
 
-/* Codes, and what the call costs. The stream may be another device's; while it is captured: SIM_NOT_SUPPORTED, as what graphs hold
-   of their own is not simulated. action: the call's name, for findings. Taking back: the stream must come after all
-   uses of the piece, and what uses it after handing out, else it is a finding. bytes of mempool_take_back: as asked
-   for, or MEMORY_ANY_BYTES. */
+/* Codes, and what the call costs. The stream may be another device's; while it is captured: SIM_NOT_SUPPORTED, as
+   what graphs hold of their own is not simulated. action: the call's name, for findings. Taking back: the stream must
+   come after all uses of the piece, and what uses it after handing out, else it is a finding. bytes of
+   mempool_take_back: as asked for, or MEMORY_ANY_BYTES. */
 int mempool_hand_out(sim_device *device, mempool *self, stream_queue *to, void **ptr, uint64_t bytes,
                      uint64_t *cost_ns);
 int mempool_take_back(sim_device *device, stream_queue *by, uint64_t address, uint64_t bytes, const char *action);

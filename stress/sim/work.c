@@ -500,7 +500,7 @@ void work_destroy(sim *machine)
 int launch_command(sim_device *device, stream_queue *by, uint64_t work_ns, graph_act act, const void *payload,
                    size_t bytes)
 {
-    launch now = { device, by, 0, device->sim->judge.op };
+    launch now = { engine_device(device->sim, by->device), by, 0, device->sim->judge.op };
     int code = work_issue(device, by, work_ns);
     if (code != SIM_SUCCESS || !act) return code;
     if (!by->capture) return act(&now, payload);
@@ -530,7 +530,7 @@ int launch_use(sim_device *device, stream_queue *by, const void *ptr, uint64_t b
 /* Captured: behind what is there, which is its own from then on. */
 int launch_graph(sim_device *device, stream_queue *by, const graph *self, uint64_t op)
 {
-    launch now = { device, by, 1, op };
+    launch now = { engine_device(device->sim, by->device), by, 1, op };
     int code = work_issue(device, by, self->work_ns);
     for (uint32_t i = 0; i < self->count && code == SIM_SUCCESS; i++) {
         const graph_node *node = &self->nodes[i];

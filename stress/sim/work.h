@@ -60,7 +60,7 @@ int event_elapsed(sim *machine, const void *start, const void *end, int64_t *ns)
 
 /* What graph_act functions are given. */
 typedef struct launch {
-    sim_device   *device;
+    sim_device   *device;                        /* the stream's */
     const stream_queue *by;
     int           is_graph;
     uint64_t      op;                            /* of the launch: uses by a graph are the launch's */
