@@ -624,7 +624,7 @@ static void gate_judge_word(const gate *self, const row *of, gate_verdict *made)
         size_t line = case_find(&self->by_base, of, made->policy);
         if (line != SIZE_MAX) limit = cell_text(&self->base->rows[line].cells[judged->measure], theirs);
     }
-    if (limit) snprintf(made->limit, sizeof made->limit, "%s", limit);
+    if (limit && *limit) snprintf(made->limit, sizeof made->limit, "%s", limit);
     int asks_same = judged->compared == RULE_IS, is_same = limit && !strcmp(found, limit);
     if (!limit) snprintf(made->note, sizeof made->note, "no such row in %.100s", self->base_path);
     else if (!asks_same && !judged->reference && !*found) {
