@@ -191,7 +191,6 @@ static int device_connect(device *self, const device_config *config, problem *wh
     self->is_unjudged = config->is_unjudged;
     self->machine = sim_create(&config->sim, why);
     if (!self->machine) return -1;
-    if (config->is_shared) sim_share(self->machine);
     sim_driver(self->machine, 0, &self->driver);
     return 0;
 }

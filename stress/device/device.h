@@ -13,9 +13,6 @@ typedef struct device_config {
     sim_config sim;
     uint64_t   op_ns;                            /* simulated: the host's virtual time an operation */
     int        is_unjudged;                      /* simulated: 1: nobody asks for findings, uses are not followed */
-    int        is_shared;                        /* 1: several threads call the table at once: one at a time is
-                                                    let in, but for CUDA's streams, which CUDA minds; all else below
-                                                    is called while none of them does */
 } device_config;
 
 typedef struct device_counters {                 /* since the device was opened */
@@ -46,7 +43,9 @@ device *device_open(const device_config *config, problem *why);
    the same. self NULL is fine, so is why NULL: nobody is told. */
 int     device_close(device *self, problem *why);
 
-/* The table through which policies reach it; lives as long as the device. Its groups memory and vm count. */
+/* The table through which policies reach it; lives as long as the device. Its groups memory and vm count. Several
+   threads may call it at once: one at a time is let in, but for CUDA's streams, which CUDA minds. All else here is
+   called while none of them does. */
 const gpuarena_driver *device_driver(const device *self);
 sim *device_simulated(const device *self);       /* the machine behind it; NULL: CUDA */
 uint64_t device_now_vns(const device *self);     /* the host's virtual clock; CUDA: 0 */

@@ -237,7 +237,7 @@ static int threads_open(threads *run, const policy *chosen, int is_timed)
 {
     problem why = { 0, "" };
     device_config config = run->settings->device;
-    config.is_unjudged = config.is_shared = 1;
+    config.is_unjudged = 1;
     run->device = device_open(&config, &why);
     if (!run->device || pass_streams_open(&run->streams, run->stream, run->device, &why)
         || pool_open(&run->pool, chosen, run->device, &why)) return threads_fail(run, PASS_ERROR, "%s", why.text);

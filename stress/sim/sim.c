@@ -132,16 +132,6 @@ uint64_t engine_thread(const sim *machine)
     return machine->acting_thread ? machine->acting_thread : (uint64_t)(uintptr_t)pthread_self();
 }
 
-void engine_lock(sim *machine)
-{
-    if (machine->is_shared) pthread_mutex_lock(&machine->mutex);
-}
-
-void engine_unlock(sim *machine)
-{
-    if (machine->is_shared) pthread_mutex_unlock(&machine->mutex);
-}
-
 void engine_open_context(sim_device *device)
 {
     if (!device->has_context) {
@@ -359,11 +349,6 @@ void sim_reset_counters(sim *machine, int device)
     memset(&found->counted, 0, sizeof found->counted);
     found->memory.held_peak_bytes = found->memory.held_bytes;
     machine->judge.by_device[device] = 0;
-}
-
-void sim_share(sim *machine)
-{
-    machine->is_shared = 1;
 }
 
 void sim_watch(sim *machine, sim_watch_fn *watch, void *user)

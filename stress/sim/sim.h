@@ -27,7 +27,8 @@ void sim_destroy(sim *machine);
 
 /* Fills a table that reaches one device: user, device, page_bytes, classify, code_name, now_ns, per_thread and
    all groups; the rest is zero. The first table of a device creates its context and charges the clock for it, but
-   no call's counter. The sim must outlive the table. A device that does not exist: all zero.
+   no call's counter. The sim must outlive the table. A device that does not exist: all zero. Several threads may
+   call tables at once: one at a time is let in.
      obtain     requests below 2 MiB share slabs of 2 MiB, 256 B aligned; others are rounded up to whole granules,
                 2 MiB aligned. Lowest addresses that fit. SIM_OUT_OF_MEMORY if free physical memory does not suffice.
                 0 bytes: success and NULL, free of charge. PINNED memory is the host's: SIM_HOST_BYTES for all devices
@@ -55,9 +56,6 @@ void     sim_advance(sim *machine, uint64_t ns);
 /* Tells the sim that operation `op` (from 0) of the workload is next: rivals due at it or before act now, and
    findings name it. */
 void sim_begin_op(sim *machine, uint64_t op);
-
-/* From now on several threads may call tables at once: one at a time is let in. */
-void sim_share(sim *machine);
 
 /* From now on the watcher is told what memory comes and goes, of any device; NULL: nobody. */
 void sim_watch(sim *machine, sim_watch_fn *watch, void *user);

@@ -29,7 +29,7 @@ uint64_t sim_thread_calls(void)
 static table_call table_begin(const gpuarena_driver *self, sim_call kind, uint64_t bytes, const char *action)
 {
     const sim_device *device = self->user;
-    engine_lock(device->sim);
+    pthread_mutex_lock(&device->sim->mutex);
     if (sim_call_rows[kind].traits & SIM_COUNTED) table_called++;
     table_call call = { self->user, kind, SIM_SUCCESS, FAULT_CALL, 0 };
     call.code = work_begin_call(call.device, kind, bytes, action, &call.lie, &call.cost_ns);
@@ -39,7 +39,7 @@ static table_call table_begin(const gpuarena_driver *self, sim_call kind, uint64
 static int table_end(const table_call *call)
 {
     int code = engine_end_call(call->device, call->kind, call->code, call->cost_ns);
-    engine_unlock(call->device->sim);
+    pthread_mutex_unlock(&call->device->sim->mutex);
     return code;
 }
 
@@ -263,9 +263,9 @@ static const char *table_code_name(const gpuarena_driver *self, int code)
 static uint64_t table_now_ns(const gpuarena_driver *self)
 {
     const sim_device *device = self->user;
-    engine_lock(device->sim);
+    pthread_mutex_lock(&device->sim->mutex);
     uint64_t now_ns = device->sim->now_ns;
-    engine_unlock(device->sim);
+    pthread_mutex_unlock(&device->sim->mutex);
     return now_ns;
 }
 

@@ -101,7 +101,6 @@ static void test_shared_device(void)
     device_counters counted;
     pthread_t handles[SHARED_THREADS];
     void *failed;
-    config.is_shared = 1;
     device *shared = device_open(&config, &why);
     if (!shared) give_up(why.text);
     gpuarena_driver table = *device_driver(shared);
@@ -124,7 +123,6 @@ static void test_shared_entries(void)
     uint64_t free_bytes = 0, total_bytes = 0, page = 0;
     void *memory = NULL, *event = NULL, *address = NULL;
     int active = 1, mode = 2;
-    config.is_shared = 1;
     device *shared = device_open(&config, &why);
     if (!shared) give_up(why.text);
     const gpuarena_driver *table = device_driver(shared);
