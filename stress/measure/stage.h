@@ -87,14 +87,14 @@ static inline int subject_lock(subject *self)
 static inline int subject_alloc(subject *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
 {
     if (self->arena) return gpuarena_alloc(self->arena, ptr, bytes, stream);
-    if (self->rival) return rival_alloc(self->rival, ptr, bytes, stream);
+    if (self->rival) return self->rival->calls->alloc(self->rival->library, ptr, bytes, stream);
     return subject_lock(self);
 }
 
 static inline int subject_free(subject *self, void *ptr, gpuarena_stream stream)
 {
     if (self->arena) return gpuarena_free(self->arena, ptr, stream);
-    if (self->rival) return rival_free(self->rival, ptr);
+    if (self->rival) return self->rival->calls->free(self->rival->library, ptr);
     return subject_lock(self);
 }
 

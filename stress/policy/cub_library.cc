@@ -61,6 +61,7 @@ template <typename Call> static int cub_library_call(cub_library *self, Call cal
     cudaError_t code = cudaErrorUnknown;
     if (self->broken) return code;
     route_now = &self->route;
+    if (self->route.memory.enter) self->route.memory.enter(self->route.memory.user);
     try {
         code = call(self->allocator);
     } catch (...) {

@@ -16,6 +16,7 @@ typedef struct cub_library cub_library;
 /* Called where CUB calls cudaMalloc and cudaFree, and answering as they do; give_back gets the size of its obtain. */
 typedef struct cub_library_memory {
     void *user;
+    void (*enter)(void *user);                   /* before every call of CUB; NULL: nothing is to be done */
     int (*obtain)(void *user, void **ptr, uint64_t bytes);                   /* NULL: the runtime's own are called */
     int (*give_back)(void *user, void *ptr, uint64_t bytes);
 } cub_library_memory;
@@ -28,8 +29,10 @@ typedef struct cub_library_calls {
     int  (*open)(int device, const cub_library_memory *memory, cub_library **opened);
     void (*close)(cub_library *self);            /* frees all live and cached blocks, as far as the device lets it;
                                                     after an exception its own host memory stays */
-    /* stream: a cudaStream_t of the runtime. It must outlive what is live on it; once it is gone, nothing may
-       follow. */
+    /* bytes: not 0. stream: a cudaStream_t of the runtime. It must outlive what is live on it; once it is gone,
+       nothing may follow. A free is on it, too: it must have been made to wait for all other uses. An allocation
+       fails with cudaErrorNotReady (600) where a cached block of its bin is another stream's and not quiet, and none
+       fits: a bug of CUB's that no caller can go round. */
     int  (*alloc)(cub_library *self, void **ptr, uint64_t bytes, void *stream);
     int  (*free)(cub_library *self, void *ptr);
     int  (*trim)(cub_library *self);             /* FreeAllCached */

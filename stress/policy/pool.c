@@ -125,7 +125,7 @@ gpuarena_result pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stre
         return result;
     }
     const gpuarena_driver *driver = device_driver(self->device);
-    if (bytes && self->rival) code = rival_alloc(self->rival, &memory, bytes, stream);
+    if (bytes && self->rival) code = self->rival->calls->alloc(self->rival->library, &memory, bytes, stream);
     else if (bytes) code = driver->memory.obtain(driver, self->memory, &memory, bytes, stream);
     if (code) return pool_refused(self, NULL, bytes, code);
     *ptr = memory;
@@ -146,7 +146,7 @@ gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream
     const gpuarena_driver *driver = device_driver(self->device);
     int is_async = self->memory == GPUARENA_MEMORY_ASYNC;
     const char *name = self->rival ? "DeviceFree" : is_async ? "cudaFreeAsync" : "cudaFree";
-    int code = self->rival ? rival_free(self->rival, ptr)
+    int code = self->rival ? self->rival->calls->free(self->rival->library, ptr)
                            : driver->memory.give_back(driver, self->memory, ptr, bytes, stream);
     if (code) return pool_refused(self, name, bytes, code);
     self->requested_bytes -= bytes;
@@ -178,7 +178,8 @@ gpuarena_result pool_trim(pool *self)
     if (self->arena) return gpuarena_trim(self->arena, 0, NULL);
     if (self->model) return model_trim(self->model, &self->refused);
     int waits = self->memory == GPUARENA_MEMORY_ASYNC;
-    int code = waits ? driver->events.device_wait(driver) : self->rival ? rival_trim(self->rival) : 0;
+    int code = waits ? driver->events.device_wait(driver)
+             : self->rival ? self->rival->calls->trim(self->rival->library) : 0;
     return code ? pool_refused(self, waits ? "cudaDeviceSynchronize" : "FreeAllCached", 0, code) : GPUARENA_OK;
 }
 
@@ -199,7 +200,7 @@ void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
     memset(use, 0, sizeof *use);
     if (!self->arena) {
         device_counters counters;
-        rival_use rival_now;
+        cub_library_use rival_now;
         memset(stats, 0, sizeof *stats);
         device_count(self->device, &counters);
         use->requested_bytes = self->requested_bytes;
@@ -207,7 +208,7 @@ void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
         use->reserved_bytes = counters.held_bytes;
         if (self->model) model_measure(self->model, use);
         if (!self->rival) return;
-        rival_measure(self->rival, &rival_now);
+        self->rival->calls->measure(self->rival->library, &rival_now);
         use->live_bytes = rival_now.live_bytes;
         use->free_bytes = rival_now.cached_bytes;
         return;

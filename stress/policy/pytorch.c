@@ -36,11 +36,6 @@ typedef struct pytorch {
     size_t       spare_count, spare_room;
 } pytorch;
 
-static pytorch_pool *pytorch_pool_of(pytorch *self, uint64_t bytes, gpuarena_stream stream)
-{
-    return model_heap_of(&self->base, stream, bytes <= PYTORCH_SMALL_BYTES, sizeof(pytorch_pool));
-}
-
 /* what the driver is asked for when nothing fits */
 static uint64_t pytorch_segment(uint64_t bytes)
 {
@@ -342,7 +337,7 @@ static piece *pytorch_alloc(model *base, uint64_t bytes, gpuarena_stream stream)
     pytorch *self = (pytorch *)base;
     pytorch_events(self, 0);
     if (base->failed) return NULL;
-    pytorch_pool *pool = pytorch_pool_of(self, bytes, stream);
+    pytorch_pool *pool = model_heap_of(base, stream, bytes <= PYTORCH_SMALL_BYTES, sizeof *pool);
     piece *best = pytorch_best(self, pool, bytes);
     if (!best) best = pytorch_grow(self, pool, bytes);
     if (base->failed == GPUARENA_OUT_OF_MEMORY) {

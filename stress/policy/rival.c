@@ -1,4 +1,4 @@
-/* Finds the library, binds it to the device, and hands calls through. */
+/* Finds the library, and binds it to the device. */
 #include "rival.h"
 
 #include <dlfcn.h>
@@ -11,13 +11,6 @@
 #define RIVAL_SIM_NAME  "libcub-sim.so"          /* with the substitute for the CUDA runtime inside */
 #define RIVAL_CUDA_NAME "libcub-cuda.so"         /* linked with the CUDA runtime */
 #define RIVAL_NULL_NAME "libcub-null.so"         /* with a CUDA runtime inside that does nothing (null_cudart.cc) */
-
-struct rival {
-    const cub_library_calls *calls;
-    void       (*attach)(sim *machine);          /* of the one for simulated devices alone */
-    sim         *machine;                        /* NULL: CUDA */
-    cub_library *library;
-};
 
 /* ISO C has no way from an object pointer to a function's; POSIX promises that the bytes are the same. */
 static int rival_find(void *loaded, const char *name, void *function)
@@ -48,10 +41,11 @@ static int rival_load(const char *name, int simulated, rival *made, problem *why
                        "Toolkit are (%s)", name, loader ? loader : "the loader gives no reason");
 }
 
-/* Before every call: rivals on several machines share one library. */
-static void rival_enter(const rival *self)
+/* Rivals on several machines share one library. */
+static void rival_enter(void *user)
 {
-    if (self->machine) self->attach(self->machine);
+    const rival *self = user;
+    self->attach(self->machine);
 }
 
 static int rival_obtain(void *user, void **ptr, uint64_t bytes)
@@ -66,64 +60,41 @@ static int rival_give_back(void *user, void *ptr, uint64_t bytes)
     return driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL);
 }
 
-static rival *rival_make(const char *name, sim *machine, int ordinal, const cub_library_memory *memory,
-                         problem *why)
+static rival *rival_make(const char *name, sim *machine, int ordinal, cub_library_memory memory, problem *why)
 {
-    rival loaded = { .machine = machine }, *made;
-    if (rival_load(name, machine != NULL, &loaded, why)) return NULL;
-    rival_enter(&loaded);
-    if (loaded.calls->open(ordinal, memory, &loaded.library)) {
-        problem_set(why, EXIT_HARNESS, "no host memory for it");
-        return NULL;
+    rival *made = program_need(1, sizeof *made);
+    made->machine = machine;
+    if (machine) {
+        memory.user = made;
+        memory.enter = rival_enter;
     }
-    made = program_need(1, sizeof *made);
-    *made = loaded;
-    return made;
+    if (!rival_load(name, machine != NULL, made, why)) {
+        if (!made->calls->open(ordinal, &memory, &made->library)) return made;
+        problem_set(why, EXIT_HARNESS, "no host memory for it");
+    }
+    free(made);
+    return NULL;
 }
 
 rival *rival_open(device *on, problem *why)
 {
     sim *machine = device_simulated(on);
-    const cub_library_memory memory = { on, machine ? NULL : rival_obtain, machine ? NULL : rival_give_back };
-    return rival_make(machine ? RIVAL_SIM_NAME : RIVAL_CUDA_NAME, machine, device_driver(on)->device, &memory, why);
+    const cub_library_memory memory = { on, NULL, machine ? NULL : rival_obtain, machine ? NULL : rival_give_back };
+    return rival_make(machine ? RIVAL_SIM_NAME : RIVAL_CUDA_NAME, machine, device_driver(on)->device, memory, why);
 }
 
 rival *rival_open_null(problem *why)
 {
-    const cub_library_memory memory = { NULL, NULL, NULL };
-    return rival_make(RIVAL_NULL_NAME, NULL, 0, &memory, why);
+    const cub_library_memory memory = { NULL, NULL, NULL, NULL };
+    return rival_make(RIVAL_NULL_NAME, NULL, 0, memory, why);
 }
 
 void rival_close(rival *self)
 {
     if (!self) return;
-    rival_enter(self);
     self->calls->close(self->library);
     if (self->machine) self->attach(NULL);
     free(self);
-}
-
-int rival_alloc(rival *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
-{
-    rival_enter(self);
-    return self->calls->alloc(self->library, ptr, bytes, stream);
-}
-
-int rival_free(rival *self, void *ptr)
-{
-    rival_enter(self);
-    return self->calls->free(self->library, ptr);
-}
-
-int rival_trim(rival *self)
-{
-    rival_enter(self);
-    return self->calls->trim(self->library);
-}
-
-void rival_measure(const rival *self, rival_use *use)
-{
-    self->calls->measure(self->library, use);
 }
 
 int rival_present(void)

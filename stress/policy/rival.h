@@ -6,9 +6,12 @@
 #include "../device/device.h"
 #include "cub_library.h"
 
-typedef struct rival rival;
-
-typedef cub_library_use rival_use;               /* occupied by live blocks, and held free, as the library rounds */
+typedef struct rival {                           /* whose calls are made on its library */
+    const cub_library_calls *calls;
+    cub_library *library;
+    void       (*attach)(sim *machine);          /* of the one for simulated devices alone */
+    sim         *machine;                        /* NULL: CUDA */
+} rival;
 
 /* NULL and a problem: the library is not in this build, or what is found is of another (EXIT_NO_DEVICE, with the
    loader's words), or it cannot be opened (EXIT_HARNESS). Its cudaMalloc and cudaFree are served, counted and known
@@ -20,15 +23,6 @@ rival *rival_open(device *on, problem *why);
 rival *rival_open_null(problem *why);
 /* Gives back to the device all that the library still holds, live blocks too; NULL is fine. */
 void rival_close(rival *self);
-
-/* The CUDA runtime's codes: 0 is success. bytes: not 0. stream: the device's; it must outlive what is live on it, and
-   once it is gone no allocation may follow. The stream of a free is its allocation's: it must have been made to wait
-   for all other uses. An allocation fails with cudaErrorNotReady (600) where a cached block of its bin is another
-   stream's and not quiet, and none fits: a bug of CUB's that no caller can go round. */
-int rival_alloc(rival *self, void **ptr, uint64_t bytes, gpuarena_stream stream);
-int rival_free(rival *self, void *ptr);
-int rival_trim(rival *self);                     /* gives back all that is cached */
-void rival_measure(const rival *self, rival_use *use);
 
 int rival_present(void);                         /* 1: the one for simulated devices can be loaded */
 
