@@ -404,20 +404,16 @@ DRIVER_FUNCTION(cuMemHostAlloc, 2020, (void **ptr, size_t bytes, unsigned int fl
                 cudaHostAlloc(ptr, bytes, flags))
 DRIVER_FUNCTION(cuMemFreeHost, 2000, (void *ptr), cudaFreeHost(ptr))
 
-/* ---- Pools. The attributes' numbers are the runtime's */
+/* ---- Pools. The attributes' numbers are the runtime's, and so is the layout of structs, field by field */
+
+typedef char pool_structs_are_alike[sizeof(CUmemPoolProps) == sizeof(struct cudaMemPoolProps)
+                                    && sizeof(CUmemAccessDesc) == sizeof(struct cudaMemAccessDesc) ? 1 : -1];
 
 DRIVER(cuMemPoolCreate, 11020, (CUmemoryPool *pool, const CUmemPoolProps *props))
 {
     struct cudaMemPoolProps asked;
-    memset(&asked, 0, sizeof asked);
     if (!props) return CUDA_ERROR_INVALID_VALUE;
-    asked.allocType = (enum cudaMemAllocationType)props->allocType;
-    asked.handleTypes = (enum cudaMemAllocationHandleType)props->handleTypes;
-    asked.location.type = (enum cudaMemLocationType)props->location.type;
-    asked.location.id = props->location.id;
-#if CUDA_VERSION >= 12090
-    asked.maxSize = props->maxSize;
-#endif
+    memcpy(&asked, props, sizeof asked);
     return DRIVER_DOES(cudaMemPoolCreate(pool, &asked));
 }
 
@@ -426,10 +422,7 @@ DRIVER(cuMemPoolSetAccess, 11020, (CUmemoryPool pool, const CUmemAccessDesc *lis
     CUresult code = list || count == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; code == CUDA_SUCCESS && i < count; i++) {
         struct cudaMemAccessDesc one;
-        memset(&one, 0, sizeof one);
-        one.location.type = (enum cudaMemLocationType)list[i].location.type;
-        one.location.id = list[i].location.id;
-        one.flags = (enum cudaMemAccessFlags)list[i].flags;
+        memcpy(&one, &list[i], sizeof one);
         code = DRIVER_DOES(cudaMemPoolSetAccess(pool, &one, 1));
     }
     return code;

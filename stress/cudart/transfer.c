@@ -104,14 +104,6 @@ static int copy_overlaps(const copy *self)
     return (rest < width && rows < height) || (to->pitch - rest < width && rows + 1 < height);
 }
 
-static int copy_check_overlap(const copy *self)
-{
-    if (!copy_overlaps(self)) return SIM_SUCCESS;
-    COPY_REPORT(self, "%s of %" PRIu64 " bytes between areas that overlap", self->asked->name,
-                (uint64_t)(self->asked->width * self->asked->height));
-    return SIM_INVALID_VALUE;
-}
-
 /* Memory that is wherever it is used. */
 static int copy_is_managed(const copy_side *side)
 {
@@ -153,7 +145,10 @@ static int copy_check_all(copy *self)
     if (code == SIM_SUCCESS) code = copy_check_kind(self);
     if (code == SIM_SUCCESS) code = copy_check(self, "to", &self->to);
     if (code == SIM_SUCCESS) code = copy_check(self, "from", &self->from);
-    return code == SIM_SUCCESS ? copy_check_overlap(self) : code;
+    if (code != SIM_SUCCESS || !copy_overlaps(self)) return code;
+    COPY_REPORT(self, "%s of %" PRIu64 " bytes between areas that overlap", self->asked->name,
+                (uint64_t)(self->asked->width * self->asked->height));
+    return SIM_INVALID_VALUE;
 }
 
 /* -1: no host memory. */

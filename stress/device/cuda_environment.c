@@ -135,20 +135,14 @@ static int environment_processes(const char *uuid)
     return others;
 }
 
-static void environment_driver(const char *uuid, char *text, size_t size)
-{
-    char answer[64];
-    environment_ask(uuid, "gpu=driver_version", answer, sizeof answer);
-    snprintf(text, size, "%.*s", (int)strspn(answer, "0123456789."), answer);
-}
-
 int cuda_environment_record(int ordinal, cuda_environment *made, problem *why)
 {
     if (cuda_environment_find(ordinal, why) || cuda_environment_describe(ordinal, made, why)) return -1;
     made->process_count = environment_processes(made->uuid);
-    if (made->process_count != ENVIRONMENT_NO_ANSWER)        /* one that hangs is asked once */
-        environment_driver(made->uuid, made->driver, sizeof made->driver);
-    else made->process_count = -1;
+    if (made->process_count != ENVIRONMENT_NO_ANSWER) {      /* one that hangs is asked once */
+        environment_ask(made->uuid, "gpu=driver_version", made->driver, sizeof made->driver);
+        made->driver[strspn(made->driver, "0123456789.")] = '\0';
+    } else made->process_count = -1;
     (void)cudaDriverGetVersion(&made->driver_version);
     (void)cudaRuntimeGetVersion(&made->runtime_version);
     return environment_memory(made, why);

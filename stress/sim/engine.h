@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "../base/hash.h"
 #include "costs.h"
 #include "devmem.h"
 #include "faults.h"
@@ -69,13 +70,10 @@ typedef struct capture {
     struct capture *next;
 } capture;
 
-typedef struct capture_thread { uint64_t thread; capture_mode mode; } capture_thread;
-
 typedef struct captures {                        /* zeroed: none; all threads' modes global */
     capture        *list;
     uint64_t        last_id;
-    capture_thread *threads;                     /* those that exchanged their mode */
-    uint32_t        thread_count, thread_capacity;
+    device_table    modes;                       /* by thread: its mode, where that is not CAPTURE_GLOBAL */
 } captures;
 
 /* ---- Devices, and the machine */
@@ -123,8 +121,7 @@ struct sim {
     sim_device *devices, *banks;                 /* banks: of all devices together, behind these */
     sim_watch_fn *watch;                         /* NULL: nobody watches memory */
     void       *watch_user;
-    int         is_shared;
-    pthread_mutex_t mutex;                       /* of shared tables: held from a call's begin to its end */
+    pthread_mutex_t mutex;                       /* of tables: held from a call's begin to its end */
 };
 
 /* Addresses: the devices share those from 8 TiB to 128 TiB evenly, and each gives obtains the lower part of its own,
@@ -151,10 +148,6 @@ sim_device *engine_device(const sim *machine, int ordinal);   /* NULL: there is 
 #define ENGINE_REPORT(device, ...) judge_report(&(device)->sim->judge, (device)->ordinal, __VA_ARGS__)
 
 uint64_t engine_thread(const sim *machine);      /* the one that calls, or that sim_thread says is calling */
-
-/* Around what several threads may do at once, where the machine is shared. */
-void engine_lock(sim *machine);
-void engine_unlock(sim *machine);
 
 /* The first time: creates the device's context and charges the clock for it. */
 void engine_open_context(sim_device *device);

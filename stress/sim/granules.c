@@ -38,16 +38,12 @@ static void cuts_take(cuts *self, uint32_t from, uint32_t to, const cuts_kind *k
     if (to < (*end < self->count ? self->list[*end].from : SIM_GRANULE)) cuts_cut(self, *end - 1, to, kind);
 }
 
-static int cuts_are_same(const cuts_part *one, const cuts_part *other, const cuts_kind *kind)
-{
-    if (one->mark != other->mark) return 0;
-    return one->value == other->value || (kind->are_same && kind->are_same(one, other));
-}
-
 /* 1: the part goes on as number kept - 1, which is the same. */
 static int cuts_joins(const cuts *self, uint32_t kept, const cuts_part *part, const cuts_kind *kind)
 {
-    if (kept == 0 || !cuts_are_same(&self->list[kept - 1], part, kind)) return 0;
+    const cuts_part *before = kept > 0 ? &self->list[kept - 1] : NULL;
+    if (!before || before->mark != part->mark) return 0;
+    if (before->value != part->value && (!kind->are_same || !kind->are_same(before, part))) return 0;
     if (kind->drop) kind->drop(part);
     return 1;
 }

@@ -88,16 +88,6 @@ static void capture_drop(sim *machine, capture *ended)
     free(ended);
 }
 
-/* Captures that streams of the device are in. */
-static void capture_abandon_device(sim_device *device)
-{
-    sim *machine = device->sim;
-    for (uint32_t i = 0; i < machine->streams.count; i++) {
-        const stream_queue *self = machine->streams.list[i];
-        if (self->capture && self->device == device->ordinal) capture_drop(machine, self->capture);
-    }
-}
-
 /* 1: some stream has captured work that the stream where the capture began has not joined. */
 static int capture_is_unjoined(const sim_device *device, const stream_queue *origin)
 {
@@ -152,22 +142,12 @@ static int capture_follow(sim_device *device, stream_queue *self, uint64_t id, c
 
 /* ---- What must not be done while streams capture, by whom, and what comes of it: the CUDA runtime's rules */
 
-static capture_mode *capture_mode_of(captures *all, uint64_t thread)
-{
-    const capture_thread made = { thread, CAPTURE_GLOBAL };
-    for (uint32_t i = 0; i < all->thread_count; i++) {
-        if (all->threads[i].thread == thread) return &all->threads[i].mode;
-    }
-    ARRAY_RESERVE(all->threads, all->thread_capacity, all->thread_count + 1);
-    all->threads[all->thread_count] = made;
-    return &all->threads[all->thread_count++].mode;
-}
-
 int capture_exchange_mode(sim *machine, int *mode)
 {
+    device_table *modes = &machine->captures.modes;
     if (!mode || *mode < CAPTURE_GLOBAL || *mode >= CAPTURE_MODES) return SIM_INVALID_VALUE;
-    capture_mode *own = capture_mode_of(&machine->captures, engine_thread(machine)), before = *own;
-    *own = (capture_mode)*mode;
+    uint64_t thread = engine_thread(machine), before = device_table_take(modes, thread);
+    if (*mode != CAPTURE_GLOBAL) device_table_add(modes, thread, (uint64_t)*mode);
     *mode = (int)before;
     return SIM_SUCCESS;
 }
@@ -178,7 +158,7 @@ static int capture_check_unsafe(sim_device *device, const char *action)
     int code = SIM_SUCCESS;
     captures *all = &device->sim->captures;
     uint64_t thread = engine_thread(device->sim);
-    capture_mode mode = all->list ? *capture_mode_of(all, thread) : CAPTURE_RELAXED;
+    uint64_t mode = all->list ? device_table_find(&all->modes, thread) : CAPTURE_RELAXED;
     for (capture *each = mode == CAPTURE_RELAXED ? NULL : all->list; each; each = each->next) {
         int is_own = each->thread == thread;
         if (is_own ? each->mode != CAPTURE_RELAXED : mode == CAPTURE_GLOBAL && each->mode == CAPTURE_GLOBAL) {
@@ -466,7 +446,10 @@ int event_elapsed(sim *machine, const void *start, const void *end, int64_t *ns)
 void work_reset(sim_device *device)
 {
     sim *machine = device->sim;
-    capture_abandon_device(device);
+    for (uint32_t i = 0; i < machine->streams.count; i++) {
+        const stream_queue *self = machine->streams.list[i];
+        if (self->capture && self->device == device->ordinal) capture_drop(machine, self->capture);
+    }
     (void)streams_host_outlive(&machine->streams, device->ordinal);
     for (uint32_t i = 0; i < machine->handles.count; i++) {
         void *value;
@@ -489,7 +472,7 @@ void work_destroy(sim *machine)
         if (point) event_free(point);
     }
     while (machine->captures.list) capture_drop(machine, machine->captures.list);
-    free(machine->captures.threads);
+    device_table_clear(&machine->captures.modes);
     streams_destroy(&machine->streams);
     handles_destroy(&machine->handles);
 }

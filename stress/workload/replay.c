@@ -390,13 +390,6 @@ static const char snapshot_importer[] = "import/torch_snapshot.py";
 
 typedef struct replay_content { char *bytes; size_t length; } replay_content;      /* whoever has it frees bytes */
 
-/* A snapshot of PyTorch by its name, .pickle or .pkl: its trace, by python3. */
-static int replay_is_snapshot(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    return dot && (!strcmp(dot, ".pickle") || !strcmp(dot, ".pkl"));
-}
-
 /* Says the command that makes a trace of it. Returns -1. */
 static int replay_refuse_snapshot(const char *path, const char *obstacle, stream_builder *builder)
 {
@@ -552,9 +545,10 @@ static int replay_read(const char *path, stream_builder *builder)
     snprintf(shown, sizeof shown, "%s%s", is_long ? "..." : "", path + (is_long ? length - room : 0));
     builder->source = shown;
     FILE *file = replay_open(path);
+    const char *dot = strrchr(path, '.');
+    int is_snapshot = dot && (!strcmp(dot, ".pickle") || !strcmp(dot, ".pkl"));
     int failed = !file ? replay_refuse_file(path, builder)
-               : replay_is_snapshot(path) ? replay_convert(path, &whole, builder)
-               : replay_fill(file, &whole, builder);
+               : is_snapshot ? replay_convert(path, &whole, builder) : replay_fill(file, &whole, builder);
     if (file) fclose(file);
     if (!failed) {
         const slice text = { whole.bytes, whole.length };

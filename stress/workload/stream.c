@@ -79,17 +79,6 @@ static uint32_t stream_label(stream_builder *builder, slice text)
     return entry->value;
 }
 
-static void stream_add_block(stream_builder *builder, uint64_t id, const stream_block *made, uint32_t tag)
-{
-    op_stream *stream = builder->stream;
-    size_t block = stream->block_count++;
-    ARRAY_RESERVE_BOTH(stream->ids, stream->tags, builder->id_capacity, block + 1);
-    ARRAY_RESERVE(builder->blocks, builder->block_capacity, block + 1);
-    stream->ids[block] = id;
-    stream->tags[block] = tag;
-    builder->blocks[block] = *made;
-}
-
 void stream_begin(stream_builder *builder, op_stream *stream, const char *source, uint64_t ops_limit, problem *why)
 {
     const stream_builder begun = { .stream = stream, .why = why, .source = source, .most_ops = STREAM_MAX_OPS,
@@ -111,7 +100,8 @@ int stream_end(stream_builder *builder, uint64_t seed)
 uint32_t stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t on_stream, slice tag)
 {
     op_stream *stream = builder->stream;
-    op next = { bytes, on_stream, (uint32_t)stream->block_count, 0, OP_ALLOC };
+    const size_t block = stream->block_count;
+    const op next = { bytes, on_stream, (uint32_t)block, 0, OP_ALLOC };
     const stream_block made = { bytes, on_stream };
     if (stream_is_over(builder)) return 0;
     if (bytes > UINT64_MAX - builder->live_bytes) {
@@ -122,7 +112,12 @@ uint32_t stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint
     uint32_t label = tag.bytes ? stream_label(builder, tag) + 1 : 0;
     stream_append(builder, next);
     if (builder->failed) return 0;
-    stream_add_block(builder, id, &made, label);
+    ARRAY_RESERVE_BOTH(stream->ids, stream->tags, builder->id_capacity, block + 1);
+    ARRAY_RESERVE(builder->blocks, builder->block_capacity, block + 1);
+    stream->ids[block] = id;
+    stream->tags[block] = label;
+    builder->blocks[block] = made;
+    stream->block_count++;
     builder->live_bytes += bytes;
     memory_raise(&stream->requested_peak_bytes, builder->live_bytes);
     stream->alloc_count++;

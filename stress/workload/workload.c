@@ -495,15 +495,6 @@ static int mix_all(mix *self, op_stream *stream)
     return stream_end(&builder, seed);
 }
 
-static void mix_free(mix *self)
-{
-    for (uint32_t at = 0; at < self->member_count; at++) {
-        op_stream_free(&self->members[at].stream);
-        free(self->members[at].blocks);
-    }
-    free(self);
-}
-
 int mix_make(const char *text, const workload_options *options, op_stream *stream, problem *why)
 {
     mix *self = program_need(1, sizeof *self);
@@ -525,6 +516,10 @@ int mix_make(const char *text, const workload_options *options, op_stream *strea
     } else {
         failed = mix_all(self, stream);
     }
-    mix_free(self);
+    for (uint32_t at = 0; at < self->member_count; at++) {
+        op_stream_free(&self->members[at].stream);
+        free(self->members[at].blocks);
+    }
+    free(self);
     return failed;
 }
