@@ -948,7 +948,7 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 /* Fills *driver with a table for a CUDA device; -1 is the current device. The table may be copied and needs
    no end. No context is created: the table's first use does that.
      Driver     cudaGetDeviceCount, cudaGetDevice, and cudaGetDriverEntryPoint, by which the driver's virtual
-                memory functions are found. If any of that fails, the group vm is absent.
+                memory functions are found. If any of that fails, the groups vm and fd are absent.
      Peers      `peers` is 0: see config.peers.
      Results    INVALID_ARGUMENT (no such device: failure.detail lists those there are), NOT_SUPPORTED (built
                 with GPUARENA_NO_CUDA; or failure.driver_code is 35, cudaErrorInsufficientDriver: the driver
@@ -10696,13 +10696,12 @@ static int gpuarena__cuda_capture_exchange_mode(const gpuarena_driver *self, int
     X(destroy, cuMemRelease, 10020) \
     X(map, cuMemMap, 10020) \
     X(access, cuMemSetAccess, 10020) \
-    X(unmap, cuMemUnmap, 10020)
-#define GPUARENA__CUDA_FD(X) \
+    X(unmap, cuMemUnmap, 10020) \
     X(from_page, cuMemExportToShareableHandle, 10020) \
     X(to_page, cuMemImportFromShareableHandle, 10020)
 typedef struct gpuarena__cuda_functions {
 #define X(field, name, version) PFN_##name##_v##version field;
-    GPUARENA__CUDA_VM(X) GPUARENA__CUDA_FD(X)
+    GPUARENA__CUDA_VM(X)
 #undef X
 } gpuarena__cuda_functions;
 
@@ -10864,29 +10863,21 @@ static int gpuarena__cuda_has(int device, CUdevice_attribute attribute)
 }
 
 /* Fills the groups vm and fd, or leaves those empty that the device or its driver lacks: the table works
-   without them. If a function is missing, the next table looks again. */
+   without them. All functions came with one release of the driver: if one is missing, no table has the groups
+   until a later one has looked again. */
 static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
 {
     gpuarena__cuda_functions found;
     CUmemAllocationProp prop;
     size_t page_bytes = 0;
-    int slot_clean = cudaPeekAtLastError() == cudaSuccess, complete, shares, missing = 0;
+    int slot_clean = cudaPeekAtLastError() == cudaSuccess, missing = 0;
 #define X(field, name, version) missing += !gpuarena__cuda_look_up(#name, &found.field);
     GPUARENA__CUDA_VM(X)
-    complete = !missing;
-    GPUARENA__CUDA_FD(X)
 #undef X
-    shares = !missing;
-    if (!shares) found.from_page = NULL;         /* one of the two tells of both */
-    if (!shares && slot_clean) (void)cudaGetLastError();
-    if (!complete) return;
+    if (missing && slot_clean) (void)cudaGetLastError();
+    if (missing) return;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     if (!gpuarena__cuda_vm.unmap) gpuarena__cuda_vm = found;
-    else if (!gpuarena__cuda_vm.from_page && shares) {       /* no table has had them yet */
-        gpuarena__cuda_vm.from_page = found.from_page;
-        gpuarena__cuda_vm.to_page = found.to_page;
-    }
-    shares = gpuarena__cuda_vm.from_page != NULL;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     gpuarena__cuda_prop(driver->device, &prop);
     if (!gpuarena__cuda_has(driver->device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
@@ -10895,10 +10886,10 @@ static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
     driver->page_bytes = page_bytes;
 #define X(group, entry, bits) driver->group.entry = gpuarena__cuda_##group##_##entry;
     GPUARENA__VM_ENTRIES(X)
-    if (!shares || !gpuarena__cuda_has(driver->device,
-                                       CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED))
-        return;
-    GPUARENA__FD_ENTRIES(X)
+    if (gpuarena__cuda_has(driver->device,
+                           CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED)) {
+        GPUARENA__FD_ENTRIES(X)
+    }
 #undef X
 }
 
@@ -14014,7 +14005,6 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__CUDA_CALL
 #undef GPUARENA__CUDA_CALLS
 #undef GPUARENA__CUDA_DIRECT
-#undef GPUARENA__CUDA_FD
 #undef GPUARENA__CUDA_VM
 #undef GPUARENA__ENTRIES
 #undef GPUARENA__EVENT_ENTRIES
