@@ -3138,13 +3138,16 @@ GPUARENA__INLINE uint32_t gpuarena__bins_search(const gpuarena *arena, const gpu
     return index;
 }
 
-/* The smaller of two free blocks, the lower address among equals; 0 stands for none. */
-static uint32_t gpuarena__tighter(const gpuarena *arena, uint32_t left, uint32_t right)
+/* The better of two free blocks for a request; 0 stands for none. Of two in trees by address that is the
+   lower one, else the smaller one, and of equals the lower one. */
+static uint32_t gpuarena__better(const gpuarena *arena, uint32_t left, uint32_t right)
 {
     const gpuarena__node *one = gpuarena__node_at(arena, left), *other = gpuarena__node_at(arena, right);
     uint64_t bytes = gpuarena__node_bytes(one), others = gpuarena__node_bytes(other);
     if (!left || !right) return left | right;
-    return bytes < others || (bytes == others && one->address < other->address) ? left : right;
+    if (bytes != others && gpuarena__min(bytes, others) < arena->ordered_bytes)
+        return bytes < others ? left : right;
+    return one->address < other->address ? left : right;
 }
 
 /* The smallest free block that serves a request at its alignment, the lowest address among equals. Searches
@@ -3162,10 +3165,10 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
             if (slot < 8) slot++;
             else listed = node->as.list.after;
             if (taken && gpuarena__node_serves(node, req->bytes, req->alignment))
-                best = gpuarena__tighter(arena, best, candidate);
+                best = gpuarena__better(arena, best, candidate);
         }
     }
-    best = gpuarena__tighter(arena, best, gpuarena__tree_find(arena, bins->root[1], req));
+    best = gpuarena__better(arena, best, gpuarena__tree_find(arena, bins->root[1], req));
     return best ? best : gpuarena__tree_find(arena, bins->root[0], req);
 }
 
@@ -5672,16 +5675,6 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
 /* >>runs ===============================================================================================
    Searches for free memory: in the bins, and as runs. A run is a sequence of adjacent free blocks, of
    several streams perhaps, that would serve a request as one block. */
-
-/* The better of two free blocks for a request: the lower one of two in trees by address, else the tighter. */
-static uint32_t gpuarena__better(const gpuarena *arena, uint32_t left, uint32_t right)
-{
-    const gpuarena__node *one = gpuarena__node_at(arena, left), *other = gpuarena__node_at(arena, right);
-    uint64_t least = gpuarena__min(gpuarena__node_bytes(one), gpuarena__node_bytes(other));
-    if (!left || !right) return left | right;
-    if (least < arena->ordered_bytes) return gpuarena__tighter(arena, left, right);
-    return one->address < other->address ? left : right;
-}
 
 /* The best free block of a record, of at least `bytes`: in the time of bins_search; or, if `req` is not NULL,
    among all that serve it. */
