@@ -1861,7 +1861,7 @@ typedef struct gpuarena__range {
 typedef struct gpuarena__ranges {                /* disjoint. Without paged ranges their bytes
                                                     are the reserved bytes */
     gpuarena__range *root, *first, *last;
-    uint32_t count, made;                        /* made: ever */
+    uint32_t made;                               /* so many ever */
 } gpuarena__ranges;
 
 /* Addresses that are reserved for nothing; a handle that is mapped nowhere; and the data that all paged
@@ -4543,7 +4543,6 @@ static void gpuarena__range_link(gpuarena__ranges *ranges, gpuarena__range *befo
             at = at->low;
         }
     *low = *high = NULL;
-    ranges->count++;
 }
 
 /* Removes a range from the list and the tree. */
@@ -4564,7 +4563,6 @@ static void gpuarena__range_unlink(gpuarena__ranges *ranges, const gpuarena__ran
             high = high->low;
         }
     *link = low ? low : high;
-    ranges->count--;
 }
 
 /* Adds an open hole to the list. A page in which nothing else starts belongs to the arena again. */
@@ -10483,7 +10481,6 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
         if (!gpuarena__check_lookup(audit, at)) return 0;
     for (range = arena->ranges.first, at = 0; range; range = range->after)
         if (!gpuarena__check_range(audit, at++, range)) return 0;
-    GPUARENA__SAME(at, arena->ranges.count, "segments are miscounted");
     if (!gpuarena__check_bins(audit) || !gpuarena__check_plans(audit) || !gpuarena__check_streams(audit)
         || !gpuarena__check_known(audit) || !gpuarena__check_tables(audit) || !gpuarena__check_sums(audit)
         || !gpuarena__check_tags(audit)) return 0;
@@ -11663,8 +11660,8 @@ static void gpuarena__forget_all(gpuarena *arena)
 static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
 {
     int released = !arena->lost && gpuarena__release_to(arena, 0, 0, NULL, error)
-        && (!arena->ranges.count                 /* addresses without memory */
-            || (gpuarena__pages_release(arena, 0, error) && !arena->ranges.count))
+        && (!arena->ranges.first                 /* addresses without memory */
+            || (gpuarena__pages_release(arena, 0, error) && !arena->ranges.first))
         && gpuarena__unretire(arena, 0, error);
     while (released && arena->imports.count)     /* those that nobody has */
         released = gpuarena__import_undo(arena, arena->imports.list, error);
