@@ -9498,16 +9498,14 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
                                       uint64_t idle)
 {
     uint64_t kept, room, lack, now, total;
-    const gpuarena *narrow;
+    const gpuarena *narrow = arena;
     switch (failure->reason) {
-    case GPUARENA_REASON_OVER_LIMIT:
-        kept = arena->stats.reserved_bytes - idle + gpuarena__children(arena);
-        failure->missing_bytes = gpuarena__above(kept + need, arena->limit);
-        return;
-    case GPUARENA_REASON_OVER_PARENT:            /* the arena above that leaves the least is named */
+    case GPUARENA_REASON_OVER_LIMIT: case GPUARENA_REASON_OVER_PARENT:
         gpuarena__mutex_lock(&gpuarena__registry_lock);
-        narrow = gpuarena__limit_narrowest(arena->config.parent, &room);
-        gpuarena__detail(failure, "%s", narrow->config.name);
+        if (failure->reason == GPUARENA_REASON_OVER_PARENT) {    /* the one above that leaves the least */
+            narrow = gpuarena__limit_narrowest(arena->config.parent, &room);
+            gpuarena__detail(failure, "%s", narrow->config.name);
+        }
         kept = narrow->family.reserved + narrow->family.growing - idle;
         failure->missing_bytes = gpuarena__above(kept + need, narrow->limit);
         gpuarena__mutex_unlock(&gpuarena__registry_lock);
@@ -9543,7 +9541,7 @@ static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__request *
     gpuarena__request plain = *req;
     uint64_t room = gpuarena__room(arena, NULL), idle, need;
     plain.home = 0;                              /* as if there were no capture */
-    if (!plain.room && !(plain.flags & GPUARENA_ALLOC_DEDICATED)
+    if (!gpuarena__needs_new(&plain)
         && gpuarena__run_find(arena, &plain, GPUARENA__AVAILABLE_AFTER_SYNC)) return 1;
     if (!gpuarena__is_paged(arena, req) || arena->config.idle_fraction >= 1) return 0;
     if (failure->reason == GPUARENA_REASON_DRIVER_REFUSED || failure->reason == GPUARENA_REASON_HEADROOM)
