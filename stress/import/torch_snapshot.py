@@ -302,11 +302,7 @@ def write_file(trace, path):
             trace.write(out)
         return
     partial = "%s.%d.part" % (path, os.getpid())
-    try:
-        out = open(partial, "x", encoding="ascii", newline="\n")
-    except OSError as error:
-        error.filename = path  # what the user has named
-        raise
+    out = open(partial, "x", encoding="ascii", newline="\n")
     try:
         with out:
             trace.write(out)
@@ -355,7 +351,8 @@ def convert_file(options):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read the trace has had enough
         return 0
     except OSError as error:
-        sys.stderr.write("torch_snapshot.py: %s: %s\n" % (error.filename or options.out, error.strerror))
+        name = options.snapshot if error.filename == options.snapshot else options.out  # not the partial file's
+        sys.stderr.write("torch_snapshot.py: %s: %s\n" % (name, error.strerror))
         return 2
     except MemoryError:
         sys.stderr.write("torch_snapshot.py: %s: there is too little memory to convert it\n" % options.snapshot)
