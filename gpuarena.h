@@ -8306,7 +8306,8 @@ static void gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpua
 static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t bytes, gpuarena_stream stream)
 {
     uint64_t free_bytes, total_bytes, wanted = arena->config.release_bytes + bytes, unmapped;
-    if (!gpuarena__idle_bytes(arena, 0) || gpuarena__is_lost(arena, NULL)
+    if (arena->config.release != GPUARENA_RELEASE_PRESSURE || !need || !gpuarena__idle_bytes(arena, 0)
+        || gpuarena__is_lost(arena, NULL)
         || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL) || free_bytes >= wanted) return;
     (void)gpuarena__resolve_all(arena);
     unmapped = gpuarena__min(wanted - free_bytes, gpuarena__idle_bytes(arena, 1));
@@ -12183,8 +12184,7 @@ static uint32_t gpuarena__stage_grow(gpuarena *arena, gpuarena__request *req, gp
     uint64_t wish = gpuarena__growth(arena, req, need, &next);
     uint32_t index;
     if (!need) return gpuarena__set_reason(&miss->error, GPUARENA_REASON_TOO_LARGE);
-    if (arena->config.release == GPUARENA_RELEASE_PRESSURE)
-        gpuarena__release_pressed(arena, need, wish, req->stream);
+    gpuarena__release_pressed(arena, need, wish, req->stream);
     if (gpuarena__is_paged(arena, req)) return gpuarena__pages_grow(arena, req, &miss->error);
     index = gpuarena__grow_for(arena, req, need, wish, &miss->error);
     if (index) arena->step = next;
@@ -13231,8 +13231,10 @@ static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep
 static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, gpuarena_stream stream,
                                  gpuarena__error *error)
 {
+    uint64_t need = gpuarena__unmapped_pages(arena, begin, end) * arena->paged.page_bytes;
     uint32_t record = arena->config.streams == GPUARENA_STREAMS_SAME ? UINT32_MAX : 1;
     int waited = 0;                              /* for the device */
+    gpuarena__release_pressed(arena, need, need, stream);
     while (gpuarena__unmapped_pages(arena, begin, end)
            && !gpuarena__commit_run(arena, begin, end, 1, stream, error)) {
         uint64_t before = arena->stats.reserved_bytes, idle = gpuarena__idle_segments(arena, !waited);
