@@ -8426,7 +8426,8 @@ static int gpuarena__follow_uses(gpuarena *arena, const gpuarena__node *node, gp
     for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next) {
         uint32_t used = gpuarena__node_at(arena, use_at)->record;
         if (used == record) continue;
-        if (arena->streams.list[used].state == GPUARENA__CLOSED) return 0;
+        if (arena->streams.list[used].state == GPUARENA__CLOSED
+            || gpuarena__ask_captured(arena, stream, NULL)) return 0;       /* a wait would break a capture */
         arena->streams.list[used].ticket++;      /* the work that the stream has so far */
         if (!gpuarena__stream_wait_for(arena, stream, used)) return 0;
     }
