@@ -246,9 +246,10 @@
      - A block freed during a capture serves the next allocations of its stream in that capture, and other
        streams of the set after all captures of the set have ended. A block freed later serves the set's next
        capture once its stream is done. Graphs that share a set must not run at the same time.
-     - While a stream is captured, as far as the arena knows or the driver reports, no event is queried, no
-       device is waited for and nothing is released. Growth continues in relaxed mode, except for segments
-       that might start where they do not serve the request, since those could not go back.
+     - While a stream is captured, as far as the arena knows or the driver reports, no device is waited for
+       and nothing is released. While it is captured into a set, no event is queried. Growth continues in
+       relaxed mode, except for segments that might start where they do not serve the request, since those
+       could not go back.
      - Named streams that were not forgotten are asked for their capture state before each wait for the
        device, and once before a call releases memory. So no capture may begin while another thread is in such
        a call; gpuarena_capture_begin waits until there is none. Call it before the capture begins.
