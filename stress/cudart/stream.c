@@ -205,11 +205,11 @@ CUDART_STREAM_FUNCTION(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *
 
 static int graph_instantiate(const call *self, cudaGraphExec_t *made, cudaGraph_t source, unsigned long long flags)
 {
-    graph *found = handles_find(&self->machine->handles, source, HANDLE_GRAPH);
+    const graph *found = handles_find(&self->machine->handles, source, HANDLE_GRAPH);
     if (!made || !found || flags > cudaGraphInstantiateFlagUseNodePriority * 2 - 1) {
         return SIM_INVALID_VALUE;
     }
-    *made = work_keep_graph(self->machine, HANDLE_GRAPH_EXEC, found);
+    *made = work_instantiate(self->machine, found);
     return SIM_SUCCESS;
 }
 
@@ -242,7 +242,7 @@ static int graph_count(const call *self, cudaGraph_t source, const cudaGraphNode
 
 static int graph_launch(const call *self, cudaGraphExec_t exec)
 {
-    const graph *found = handles_find(&self->machine->handles, exec, HANDLE_GRAPH_EXEC);
+    graph *found = handles_find(&self->machine->handles, exec, HANDLE_GRAPH_EXEC);
     return found ? launch_graph(self->device, self->stream, found, self->machine->judge.op) : SIM_INVALID_VALUE;
 }
 

@@ -54,6 +54,7 @@ typedef struct graph {
     uint32_t    count, capacity;
     uint32_t    reference_count;                 /* handles of it */
     uint64_t    work_ns;                         /* the longest chain of work */
+    stream_mark latest;                          /* its latest launch, which the next one comes after */
 } graph;
 
 /* ---- Captures under way: which streams are in which, whose they are, what each thread may do meanwhile */

@@ -514,7 +514,7 @@ int sim_graph_launch(sim *machine, int device, void *handle, gpuarena_stream str
 {
     int code = SIM_INVALID_VALUE;
     sim_device *on = engine_device(machine, device);
-    const graph *launched = handles_find(&machine->handles, handle, HANDLE_GRAPH);
+    graph *launched = handles_find(&machine->handles, handle, HANDLE_GRAPH);
     stream_queue *by = on && launched ? work_find_stream(on, stream, &code) : NULL;
     return by ? launch_graph(on, by, launched, op) : code;
 }

@@ -15,6 +15,7 @@ static void graph_drop(graph *self)
 {
     if (!self || (self->reference_count > 0 && --self->reference_count > 0)) return;
     free(self->nodes);
+    vclock_destroy(&self->latest.seen);
     free(self);
 }
 
@@ -327,6 +328,15 @@ void *work_keep_graph(sim *machine, handle_kind of, graph *made)
     return handles_create(&machine->handles, of, made);
 }
 
+void *work_instantiate(sim *machine, const graph *source)
+{
+    graph *made = program_need(1, sizeof *made);
+    ARRAY_RESERVE(made->nodes, made->capacity, source->count);
+    for (uint32_t i = 0; i < source->count; i++) made->nodes[made->count++] = source->nodes[i];
+    made->work_ns = source->work_ns;
+    return work_keep_graph(machine, HANDLE_GRAPH_EXEC, made);
+}
+
 int work_drop_graph(sim *machine, handle_kind of, const void *handle)
 {
     graph *found = handles_find(&machine->handles, handle, of);
@@ -511,10 +521,14 @@ int launch_use(sim_device *device, stream_queue *by, const void *ptr, uint64_t b
 }
 
 /* Captured: behind what is there, which is its own from then on. */
-int launch_graph(sim_device *device, stream_queue *by, const graph *self, uint64_t op)
+int launch_graph(sim_device *device, stream_queue *by, graph *self, uint64_t op)
 {
-    launch now = { engine_device(device->sim, by->device), by, 1, op };
-    int code = work_issue(device, by, self->work_ns);
+    sim *machine = device->sim;
+    launch now = { engine_device(machine, by->device), by, 1, op };
+    int code = capture_check_use(device, by);
+    if (code == SIM_SUCCESS && !by->capture) streams_follow(&machine->streams, by, machine->now_ns, &self->latest);
+    if (code == SIM_SUCCESS) code = work_issue(device, by, self->work_ns);
+    if (code == SIM_SUCCESS && !by->capture) mark_copy(&self->latest, &by->done);
     for (uint32_t i = 0; i < self->count && code == SIM_SUCCESS; i++) {
         const graph_node *node = &self->nodes[i];
         if (by->capture) graph_add(by->capture->graph, node->act, &node->payload, sizeof node->payload);

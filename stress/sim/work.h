@@ -39,6 +39,7 @@ int  work_end_capture(sim_device *device, const stream_queue *self, const char *
 
 /* A handle of a graph, for NULL NULL; and its end: a code. The graph goes with the last one. */
 void *work_keep_graph(sim *machine, handle_kind of, graph *made);
+void *work_instantiate(sim *machine, const graph *source);     /* one of its own */
 int   work_drop_graph(sim *machine, handle_kind of, const void *handle);
 
 void work_reset(sim_device *device);             /* its streams and captures are gone: cudaDeviceReset */
@@ -71,6 +72,6 @@ typedef struct launch {
 int launch_command(sim_device *device, stream_queue *by, uint64_t work_ns, graph_act act, const void *payload,
                    size_t bytes);
 int launch_use(sim_device *device, stream_queue *by, const void *ptr, uint64_t bytes, uint64_t owner, uint64_t op);
-int launch_graph(sim_device *device, stream_queue *by, const graph *self, uint64_t op);
+int launch_graph(sim_device *device, stream_queue *by, graph *self, uint64_t op);
 
 #endif
