@@ -26,7 +26,7 @@ static void cuts_cut(cuts *self, uint32_t index, uint32_t byte, const cuts_kind 
     cuts_part *part = &self->list[index];
     memmove(part + 1, part, (self->count++ - index) * sizeof *part);
     part[1].from = byte;
-    if (kind->keep) kind->keep(part);
+    if (kind->copy) kind->copy(&part[1]);
 }
 
 /* The parts that are [from, to) from now on: the first, and the one behind the last. */

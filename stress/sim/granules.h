@@ -17,12 +17,13 @@ typedef struct cuts {                            /* zeroed: nothing has been sai
 } cuts;
 
 /* What a part's value is, to whoever has it: replace answers what is true of a part from now on, instead of what was;
-   its from does not count. are_same: of two parts of one mark with different values; NULL: they are not. keep, drop:
-   one part more, or less, has this value; NULL: that is nothing to know. */
+   its from does not count. are_same: of two parts of one mark with different values; NULL: they are not. copy: a part
+   that was cut off another has that one's value, and gets its own. drop: a part's value is no more. NULL: that is
+   nothing to do. */
 typedef struct cuts_kind {
     cuts_part (*replace)(void *user, const cuts_part *part);
     int       (*are_same)(const cuts_part *one, const cuts_part *other);
-    void      (*keep)(const cuts_part *part);
+    void      (*copy)(cuts_part *part);
     void      (*drop)(const cuts_part *part);
 } cuts_kind;
 

@@ -65,13 +65,13 @@ void vclock_destroy(vclock *clock)
     memset(clock, 0, sizeof *clock);
 }
 
-/* ---- Histories: shared by parts, by count; none: nothing to come after. Each is the one before and one more touch,
+/* ---- Histories: each part has its own; none: nothing to come after. Each is the one before and one more touch,
         without those that the host has outlived */
 
 /* By line, by place, and those of earlier tenancies before those of this one: the latest touch of each. */
 typedef struct history {
     uint64_t owner;                              /* of this tenancy */
-    uint32_t references, room, count;
+    uint32_t room, count;
     touch    touches[];
 } history;
 
@@ -80,22 +80,26 @@ static history *history_of(const cuts_part *part)
     return (history *)(uintptr_t)part->value;
 }
 
-static void history_keep(const cuts_part *part)
+/* With room for so many touches. self NULL: new. */
+static history *history_resize(history *self, uint32_t room)
 {
-    history *self = history_of(part);
-    if (self) self->references++;
+    history *made = program_resize(self, 1, sizeof *made + room * sizeof(touch));
+    made->room = room;
+    return made;
+}
+
+static void history_copy(cuts_part *part)
+{
+    const history *self = history_of(part);
+    if (!self) return;
+    history *made = history_resize(NULL, self->room);
+    memcpy(made, self, sizeof *self + self->count * sizeof(touch));
+    part->value = (uint64_t)(uintptr_t)made;
 }
 
 static void history_drop(const cuts_part *part)
 {
-    history *self = history_of(part);
-    if (self && --self->references == 0) free(self);
-}
-
-/* At most: in nothing else that tells touches of a history apart. */
-static int history_differ_in_tenancy(const touch *one, const touch *other)
-{
-    return one->line == other->line && one->place == other->place;
+    free(history_of(part));
 }
 
 static int history_order(const touch *one, const touch *other)
@@ -124,46 +128,39 @@ static void history_put(history *self, const touch *one)
     *next = *one;
 }
 
-/* Its touches are those of `from`, which may be itself, without what the host has outlived. When the owner changes,
-   those of this tenancy become an earlier one's, of which the later of two that are alike counts. There is room. */
-static void history_inherit(history *self, const history *from, const touch_by *by)
+/* Without what the host has outlived. When the owner changes, touches of this tenancy become an earlier one's: of two
+   of one line and place, which come one after the other, the later counts. */
+static void history_age(history *self, const touch_by *by)
 {
-    const int is_handed_over = from->owner != by->owner;
+    const int is_handed_over = self->owner != by->owner;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < from->count; i++) {
-        const touch *one = &from->touches[i];
-        if (history_is_outlived(one, by->host)) continue;
-        if (is_handed_over && count > 0 && history_differ_in_tenancy(&self->touches[count - 1], one)) count--;
-        touch *next = &self->touches[count++];
-        if (next != one) *next = *one;
-        if (is_handed_over) next->is_own = 0;
+    for (uint32_t i = 0; i < self->count; i++) {
+        touch one = self->touches[i];
+        const touch *before = count > 0 ? &self->touches[count - 1] : NULL;
+        if (history_is_outlived(&one, by->host)) continue;
+        if (is_handed_over) {
+            one.is_own = 0;
+            if (before && before->line == one.line && before->place == one.place) count--;
+        }
+        self->touches[count++] = one;
     }
     self->owner = by->owner;
     self->count = count;
 }
 
-/* Of one part, with room for so many touches. self NULL: new, without any. */
-static history *history_resize(history *self, uint32_t room)
-{
-    history *made = program_resize(self, 1, sizeof *made + room * sizeof(touch));
-    made->references = 1;
-    made->room = room;
-    return made;
-}
-
-/* One part's history after one more touch: this one, if it was that part's alone. Most have two touches: an earlier
-   tenancy's, and one of this. */
+/* One part's history after one more touch. Most have two: an earlier tenancy's, and one of this. */
 static history *history_next(history *self, const touch_by *by)
 {
-    static const history nothing;
-    const history *from = self ? self : &nothing;
-    history *made = from->references == 1 ? self : history_resize(NULL, from->count > 2 ? from->count : 2);
-    history_inherit(made, from, by);
-    if (made != self && self) self->references--;
-    if (history_is_outlived(&by->latest, by->host)) return made;
-    if (made->count == made->room) made = history_resize(made, made->room + 1);
-    history_put(made, &by->latest);
-    return made;
+    if (!self) {
+        self = history_resize(NULL, 2);
+        self->owner = by->owner;
+        self->count = 0;
+    }
+    history_age(self, by);
+    if (history_is_outlived(&by->latest, by->host)) return self;
+    if (self->count == self->room) self = history_resize(self, self->room + 1);
+    history_put(self, &by->latest);
+    return self;
 }
 
 /* The first touch that this one does not come after; NULL: none. At the end the tenancy's own count, too. */
@@ -204,13 +201,10 @@ static int history_are_same(const cuts_part *part, const cuts_part *next)
 
 /* ---- A change of some bytes of one granule */
 
-/* The latest history of several parts that was replaced, and by what, which is kept: neighbours often share. */
 typedef struct touch_change {
     const touch_by *by;
     touch          *other;
     touch_verdict   result;
-    const history  *replaced;
-    cuts_part       replacement;                 /* mark 0: none yet */
 } touch_change;
 
 static void touches_judge(touch_change *change, const history *self)
@@ -228,37 +222,23 @@ static cuts_part touches_replace(void *user, const cuts_part *part)
 {
     touch_change *change = user;
     const touch_by *by = change->by;
-    history *self = history_of(part);
-    const int is_shared = !self || self->references > 1;
     cuts_part made = { 0, 0, 0 };
-    if (change->replacement.mark && self == change->replaced) {
-        history_drop(part);
-        history_keep(&change->replacement);
-        return change->replacement;
-    }
-    touches_judge(change, self);
+    touches_judge(change, history_of(part));
     if (by->is_end) {
         history_drop(part);
         return made;
     }
     made.mark = (uint32_t)(by->owner ^ by->owner >> 32) | 1;
-    made.value = (uint64_t)(uintptr_t)history_next(self, by);
-    if (!is_shared) return made;
-    history_drop(&change->replacement);
-    history_keep(&made);
-    change->replacement = made;
-    change->replaced = self;
+    made.value = (uint64_t)(uintptr_t)history_next(history_of(part), by);
     return made;
 }
 
-static const cuts_kind touches_kind = { touches_replace, history_are_same, history_keep, history_drop };
+static const cuts_kind touches_kind = { touches_replace, history_are_same, history_copy, history_drop };
 
 touch_verdict touches_add(granule *touched, uint32_t from, uint32_t to, const touch_by *by, touch *other)
 {
-    touch_change change = { by, other, TOUCH_IN_ORDER, NULL, { 0, 0, 0 } };
-    if (by->is_end && touched->touched.count == 0) return TOUCH_IN_ORDER;
-    cuts_change(&touched->touched, from, to, &touches_kind, &change);
-    history_drop(&change.replacement);
+    touch_change change = { by, other, TOUCH_IN_ORDER };
+    if (!by->is_end || touched->touched.count > 0) cuts_change(&touched->touched, from, to, &touches_kind, &change);
     return change.result;
 }
 
