@@ -51,7 +51,6 @@ stream_queue *streams_create(streams *all, stream_kind kind, int device, int is_
     ARRAY_RESERVE_BOTH(all->list, all->idle_lines, all->capacity, all->count + 1);   /* its line may become idle */
     made->line = all->idle_count > 0 ? all->idle_lines[--all->idle_count] : all->line_count++;
     vclock_copy(&made->done.seen, &all->host);   /* a line that was another's starts where the host has outlived it */
-    made->host_version = all->host_version;
     made->kind = kind;
     made->device = device;
     made->is_blocking = is_blocking;
@@ -122,10 +121,7 @@ static void streams_join_implicit(streams *all, stream_queue *self)
 
 void streams_issue(streams *all, stream_queue *self, uint64_t now_ns, uint64_t work_ns)
 {
-    if (self->host_version != all->host_version) {
-        vclock_join(&self->done.seen, &all->host);
-        self->host_version = all->host_version;
-    }
+    vclock_join(&self->done.seen, &all->host);
     streams_join_implicit(all, self);
     mark_advance(&self->done, all, self->line, now_ns, work_ns);
 }
@@ -145,21 +141,18 @@ void streams_follow(streams *all, stream_queue *self, uint64_t now_ns, const str
 void streams_host_follow(streams *all, const stream_mark *mark)
 {
     vclock_join(&all->host, &mark->seen);
-    all->host_version++;
     streams_sweep(all);
 }
 
 uint64_t streams_host_outlive(streams *all, int device)
 {
-    uint64_t end_ns = 0, version = all->host_version;
+    uint64_t end_ns = 0;
     for (uint32_t i = 0; i < all->count; i++) {
         const stream_queue *self = all->list[i];
         if (self->device != device) continue;
         memory_raise(&end_ns, self->done.end_ns);
-        if (streams_is_outlived(all, self)) continue;
         vclock_join(&all->host, &self->done.seen);
-        all->host_version = version + 1;
     }
-    if (all->host_version != version) streams_sweep(all);
+    streams_sweep(all);
     return end_ns;
 }

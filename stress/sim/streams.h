@@ -23,7 +23,6 @@ typedef struct stream_queue {
     uint64_t thread;                             /* whose, if it is a thread's */
     uint32_t line;
     stream_mark done;                            /* before the next command; own line: the latest's position */
-    uint64_t host_version;                       /* of the host's clock that went into it */
     struct capture *capture;                     /* engine.h; NULL: it is not capturing */
     stream_mark captured;                        /* while capturing: as done, of the captured work alone, in time from
                                                     the launch on */
@@ -37,7 +36,7 @@ typedef struct streams {                         /* zeroed: none */
     uint32_t *idle_lines;
     uint32_t  idle_count, line_count;
     vclock    host;
-    uint64_t  host_version, last_id;
+    uint64_t  last_id;
 } streams;
 
 void     streams_destroy(streams *all);
