@@ -76,11 +76,13 @@ int attributes_of(const sim_device *device, enum cudaDeviceAttr attribute)
 
 /* ---- Properties: made of attributes, in the struct of the toolkit that this is built with */
 
-static void properties_fill(const sim_device *device, struct cudaDeviceProp *filled)
+static int properties_of(const call *self, struct cudaDeviceProp *filled, int ordinal)
 {
+    const sim_device *device = engine_device(self->machine, ordinal);
+    if (!device || !filled) return device ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
     memset(filled, 0, sizeof *filled);
     snprintf(filled->name, sizeof filled->name, "gpuarena simulated device");
-    snprintf(filled->uuid.bytes, sizeof filled->uuid.bytes, "gpuarena sim %02d", device->ordinal);
+    snprintf(filled->uuid.bytes, sizeof filled->uuid.bytes, "gpuarena sim %02d", ordinal);
     filled->totalGlobalMem = device->memory.capacity_bytes;
     filled->pciBusID = attributes_of(device, cudaDevAttrPciBusId);
     for (size_t i = 0; i < sizeof attributes_table / sizeof attributes_table[0]; i++) {
@@ -89,13 +91,6 @@ static void properties_fill(const sim_device *device, struct cudaDeviceProp *fil
         const void *from = attributes_table[i].bytes == sizeof value ? (const void *)&value : &whole;
         memcpy((char *)filled + attributes_table[i].at, from, attributes_table[i].bytes);
     }
-}
-
-static int properties_of(const call *self, struct cudaDeviceProp *properties, int device)
-{
-    const sim_device *found = engine_device(self->machine, device);
-    if (!found || !properties) return found ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
-    properties_fill(found, properties);
     return SIM_SUCCESS;
 }
 
@@ -196,14 +191,8 @@ CUDART_EXPORT cudaError_t cudaProfilerStop(void)
     return cudaSuccess;
 }
 
-static int devices_set_flags(sim_device *device, unsigned flags)
-{
-    if (!devices_flags_fit(flags)) return SIM_INVALID_VALUE;
-    device->runtime_flags = flags;
-    return SIM_SUCCESS;
-}
-
-CUDART_FUNCTION(cudaSetDeviceFlags, (unsigned int flags), devices_set_flags(self.device, flags))
+CUDART_FUNCTION(cudaSetDeviceFlags, (unsigned int flags),
+                devices_flags_fit(flags) ? CALL_PUT(&self.device->runtime_flags, flags) : SIM_INVALID_VALUE)
 CUDART_FUNCTION(cudaGetDeviceFlags, (unsigned int *flags), CALL_PUT(flags, self.device->runtime_flags))
 
 /* ---- Peers: every device reaches every other once it is enabled, one way at a time. Copies need none of it */

@@ -24,13 +24,6 @@ piece *pieces_take(pieces *self)
     return taken;
 }
 
-/* all of them are gone, taken ones too */
-static void pieces_clear(pieces *self)
-{
-    for (piece *gone; (gone = self->made) != NULL; free(gone)) self->made = gone->made;
-    self->spare = NULL;
-}
-
 piece *piece_split(pieces *self, piece *from, uint64_t bytes)
 {
     piece *rest = pieces_take(self);
@@ -547,7 +540,7 @@ void model_close(model *self)
     free(self->streams);
     device_table_clear(&self->live);
     device_table_clear(&self->obtained);
-    pieces_clear(&self->pieces);
+    for (piece *gone; (gone = self->pieces.made) != NULL; free(gone)) self->pieces.made = gone->made;
     pthread_mutex_destroy(&self->lock);
     free(self);
 }

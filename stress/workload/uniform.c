@@ -20,25 +20,23 @@ static const family_option uniform_options[] = {
     OPTION(uniform, words.random, "seed", 0, UINT64_MAX, 1),
 };
 
-static void uniform_free(uniform *state)
-{
-    uint64_t index = maker_draw(state, 0, state->count - 1) % state->live_count;
-    stream_free(state->words.builder, state->live[index]);
-    state->live[index] = state->live[--state->live_count];
-}
-
 static void uniform_make(void *self)
 {
     uniform *state = self;
-    const stream_builder *builder = state->words.builder;
+    stream_builder *builder = state->words.builder;
     state->live = maker_array(state, state->count, sizeof *state->live);
     MAKER_EACH(state, step, 2 * state->count) {
         uint64_t bytes = maker_draw(state, 1, state->max_mib << 20);
         int allocates = state->live_count == 0
             || (maker_draw(state, 1, 100) <= UNIFORM_ALLOC_PERCENT && builder->stream->alloc_count < state->count
                 && builder->live_bytes + bytes < state->cap_mib << 20);
-        if (allocates) state->live[state->live_count++] = maker_new(state, bytes);
-        else uniform_free(state);
+        if (allocates) {
+            state->live[state->live_count++] = maker_new(state, bytes);
+        } else {
+            uint64_t index = maker_draw(state, 0, state->count - 1) % state->live_count;
+            stream_free(builder, state->live[index]);
+            state->live[index] = state->live[--state->live_count];
+        }
     }
 }
 

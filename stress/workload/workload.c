@@ -454,15 +454,6 @@ static int mix_deal(mix *self, uint32_t at)
     return 0;
 }
 
-static void mix_op(mix *self, stream_builder *builder, uint32_t index)
-{
-    mix_member *member = &self->members[index];
-    const stream_copy copy = { &member->stream, member->blocks, self->member_count, index, 0 };
-    uint32_t thread = op_stream_thread(&member->stream, member->next);
-    builder->thread = (uint8_t)(member->thread + thread * member->stride);
-    stream_copy_op(builder, &copy, &member->stream.ops[member->next++]);
-}
-
 static void mix_merge(mix *self, stream_builder *builder, uint64_t seed)
 {
     uint8_t can_run[WORKLOAD_MAX_THREADS];
@@ -476,7 +467,11 @@ static void mix_merge(mix *self, stream_builder *builder, uint64_t seed)
         }
         uint32_t next = turns_next(&order, can_run);
         if (next == TURNS_NONE) return;
-        mix_op(self, builder, self->member_of[next]);
+        mix_member *member = &self->members[self->member_of[next]];
+        const stream_copy copy = { &member->stream, member->blocks, self->member_count, self->member_of[next], 0 };
+        uint32_t thread = op_stream_thread(&member->stream, member->next);
+        builder->thread = (uint8_t)(member->thread + thread * member->stride);
+        stream_copy_op(builder, &copy, &member->stream.ops[member->next++]);
     }
 }
 
