@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/array.h"
+#include "../base/hash.h"
 #include "../base/program.h"
 #include "../base/text.h"
 #include "../policy/policy_name.h"
@@ -88,76 +88,56 @@ const char *case_policy(const row *of)
     return of->cells[COLUMN_POLICY].text;
 }
 
-static int case_order_cell(const row *one, const row *other, row_column column)
+/* Of all that makes it the case that it is, with this policy instead of its own. */
+static uint64_t case_hash(const case_index *in, const row *of, const char *policy)
 {
-    char left[CELL_ROOM], right[CELL_ROOM];
-    return strcmp(cell_text(&one->cells[column], left), cell_text(&other->cells[column], right));
-}
-
-/* Where a row with this policy instead of its own comes: before the other, with it, or behind it. */
-static int case_order(const case_index *in, const row *one, const char *policy, const row *other)
-{
-    int order = strcmp(policy, case_policy(other));
-    for (int at = 0; at < COLUMN_COUNT && !order; at++) {
-        if (in->is_key[at]) order = case_order_cell(one, other, (row_column)at);
+    char text[CELL_ROOM];
+    uint64_t hash = slice_hash(slice_of(policy));
+    for (int at = 0; at < COLUMN_COUNT; at++) {
+        if (in->is_key[at]) hash = digest_word(hash, slice_hash(slice_of(cell_text(&of->cells[at], text))));
     }
-    return order;
-}
-
-static int case_order_places(const void *left, const void *right)
-{
-    const case_place *one = left, *other = right;
-    const row *rows = one->in->list->rows;
-    int order = case_order(one->in, &rows[one->line], case_policy(&rows[one->line]), &rows[other->line]);
-    return order ? order : one->line < other->line ? -1 : one->line > other->line;
+    return hash;
 }
 
 void case_index_make(case_index *self, const row_list *list, const row_list *like)
 {
-    self->list = list;
-    self->places = program_need(list->count, sizeof *self->places);
+    *self = (case_index){ .list = list, .next = program_need(list->count, sizeof *self->next) };
     for (int at = 0; at < COLUMN_COUNT; at++) {
         const row_column key = (row_column)at;
         self->is_key[at] = row_table[key].unit == UNIT_KEY && key != COLUMN_POLICY && row_list_has(list, key)
             && row_list_has(like, key);
     }
-    for (size_t line = 0; line < list->count; line++) {
-        self->places[line].in = self;
-        self->places[line].line = line;
+    for (size_t line = list->count; line--;) {   /* the first comes last, and stays */
+        const row *of = &list->rows[line];
+        id_entry *first = id_map_add(&self->cases, case_hash(self, of, case_policy(of)));
+        self->next[line] = first->state == ID_LIVE ? first->value : SIZE_MAX;
+        first->state = ID_LIVE;
+        first->value = (uint32_t)line;
     }
-    qsort(self->places, list->count, sizeof *self->places, case_order_places);
 }
 
 void case_index_free(case_index *self)
 {
-    free(self->places);
+    id_map_free(&self->cases);
+    free(self->next);
     memset(self, 0, sizeof *self);
-}
-
-/* The places of its rows, from *first on; how many. */
-static size_t case_places(const case_index *in, const row *like, const char *policy, const case_place **first)
-{
-    const row *rows = in->list->rows;
-    size_t from, end;
-    ARRAY_RANK(&from, in->list->count, at, case_order(in, like, policy, &rows[in->places[at].line]) > 0);
-    ARRAY_RANK(&end, in->list->count, at, case_order(in, like, policy, &rows[in->places[at].line]) >= 0);
-    *first = in->places + from;
-    return end - from;
 }
 
 size_t case_find(const case_index *in, const row *like, const char *policy)
 {
-    const case_place *first;
-    return case_places(in, like, policy, &first) ? first->line : SIZE_MAX;
+    const id_entry *first = id_map_find(&in->cases, case_hash(in, like, policy));
+    return first ? first->value : SIZE_MAX;
 }
 
 row_list case_rows(const case_index *in, const row *like, const char *policy)
 {
-    const case_place *first;
+    const size_t first = case_find(in, like, policy);
     row_list made = *in->list;
-    made.count = case_places(in, like, policy, &first);
+    made.count = 0;
+    for (size_t line = first; line != SIZE_MAX; line = in->next[line]) made.count++;
     made.rows = program_need(made.count, sizeof *made.rows);
-    for (size_t at = 0; at < made.count; at++) made.rows[at] = in->list->rows[first[at].line];
+    made.count = 0;
+    for (size_t line = first; line != SIZE_MAX; line = in->next[line]) made.rows[made.count++] = in->list->rows[line];
     return made;
 }
 
@@ -169,8 +149,10 @@ int case_is_repeat(const case_index *in, size_t line)
 
 int case_agrees(const row_list *of, row_column column)
 {
+    char first[CELL_ROOM], other[CELL_ROOM];
     size_t same = 1;
-    while (same < of->count && !case_order_cell(of->rows, &of->rows[same], column)) same++;
+    while (same < of->count && !strcmp(cell_text(&of->rows->cells[column], first),
+                                       cell_text(&of->rows[same].cells[column], other))) same++;
     return same >= of->count;
 }
 
@@ -216,17 +198,6 @@ void repeats_parts(const row *of, const histogram *parts[REPEATS_PARTS])
     memcpy(parts, found, sizeof found);
 }
 
-static void repeats_take(repeats *self, const row *made)
-{
-    const histogram *parts[REPEATS_PARTS];
-    repeats_parts(made, parts);
-    for (int part = 0; part < REPEATS_PARTS; part++) {
-        if (!parts[part]) continue;
-        if (!self->sums[part]) self->sums[part] = program_need(1, sizeof *self->sums[part]);
-        histogram_merge(self->sums[part], parts[part]);
-    }
-}
-
 int repeats_of(repeats *made, const case_index *in, size_t row_index)
 {
     const row *first = &in->list->rows[row_index];
@@ -235,7 +206,15 @@ int repeats_of(repeats *made, const case_index *in, size_t row_index)
     row_list rows = case_rows(in, first, case_policy(first));
     made->count = rows.count;
     made->ns = case_samples(&rows, COLUMN_HOST_NS, 1);
-    for (size_t at = 0; at < rows.count; at++) repeats_take(made, &rows.rows[at]);
+    for (size_t at = 0; at < rows.count; at++) {
+        const histogram *parts[REPEATS_PARTS];
+        repeats_parts(&rows.rows[at], parts);
+        for (int part = 0; part < REPEATS_PARTS; part++) {
+            if (!parts[part]) continue;
+            if (!made->sums[part]) made->sums[part] = program_need(1, sizeof *made->sums[part]);
+            histogram_merge(made->sums[part], parts[part]);
+        }
+    }
     free(rows.rows);
     return made->count > 1;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "../base/cli.h"
+#include "../base/hash.h"
 #include "../base/rounds.h"
 #include "../base/slice.h"
 #include "row.h"
@@ -33,19 +34,19 @@ interval interval_of(long double *samples, size_t count, int is_timed);     /* s
 
 /* ---- Rows by what they are: the same case is equal in every key that both lists have */
 
-typedef struct case_place { const struct case_index *in; size_t line; } case_place;
 typedef struct case_index {                      /* zeroed: of no list */
     const row_list *list;
-    case_place *places;                          /* its rows, in order of their cases, then of their lines */
+    id_map      cases;                           /* by the hash of all that makes a case: its first line */
+    size_t     *next;                            /* by line: the next one of its case; SIZE_MAX: there is none */
     char        is_key[COLUMN_COUNT];            /* 1: both lists have this key, and it is not the policy */
 } case_index;
 
-/* Of a list that is whole, for rows of a list like this one, which may be the same. *self must not move. */
+/* Of a list that is whole, for rows of a list like this one, which may be the same. */
 void   case_index_make(case_index *self, const row_list *list, const row_list *like);
 void   case_index_free(case_index *self);
 
 const char *case_policy(const row *of);
-/* Both O(log rows) and the answer. The first line of the row's case, but that its policy is this one; SIZE_MAX: there
+/* The first line of the row's case, but that its policy is this one; SIZE_MAX: there
    is none. All such rows, in order, in a list that borrows all but .rows: free that. */
 size_t   case_find(const case_index *in, const row *like, const char *policy);
 row_list case_rows(const case_index *in, const row *like, const char *policy);
