@@ -59,28 +59,24 @@ typedef struct csv_table {                       /* a header and rows of as many
     size_t      column_count, row_count;         /* rows without the header */
 } csv_table;
 
-/* Without a byte order mark of UTF-8, text, and not too much. */
-static int csv_check(char *text, size_t *length, const char *path, problem *why)
-{
-    static const char mark[] = "\xef\xbb\xbf";
-    if (memchr(text, '\0', *length)) return problem_set(why, EXIT_USAGE, "%s: a NUL byte: expected text", path);
-    if (*length > CSV_MOST_BYTES) {
-        return problem_set(why, EXIT_USAGE, "%s: more than %d bytes, expected a shorter file", path, CSV_MOST_BYTES);
-    }
-    if (strncmp(text, mark, sizeof mark - 1)) return 0;
-    *length -= sizeof mark - 1;
-    memmove(text, text + sizeof mark - 1, *length + 1);
-    return 0;
-}
-
 char *csv_slurp(const char *path, size_t *length, problem *why)
 {
+    static const char mark[] = "\xef\xbb\xbf";
     errno = 0;
     FILE *file = fopen(path, "rb");
     char *text = file ? program_read(file, CSV_MOST_BYTES, length) : NULL;
-    int failed = !file || ferror(file)
-        ? problem_set(why, EXIT_USAGE, "%s: cannot be read: %s", path, strerror(errno))
-        : csv_check(text, length, path, why);
+    int failed = 0;
+    if (!file || ferror(file)) {
+        failed = problem_set(why, EXIT_USAGE, "%s: cannot be read: %s", path, strerror(errno));
+    } else if (memchr(text, '\0', *length)) {
+        failed = problem_set(why, EXIT_USAGE, "%s: a NUL byte: expected text", path);
+    } else if (*length > CSV_MOST_BYTES) {
+        failed = problem_set(why, EXIT_USAGE, "%s: more than %d bytes, expected a shorter file", path,
+                             CSV_MOST_BYTES);
+    } else if (!strncmp(text, mark, sizeof mark - 1)) {
+        *length -= sizeof mark - 1;
+        memmove(text, text + sizeof mark - 1, *length + 1);
+    }
     if (file) fclose(file);
     if (!failed) return text;
     free(text);

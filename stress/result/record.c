@@ -18,23 +18,19 @@ static int record_compare_spans(const void *left, const void *right)
     return one->end < other->end ? -1 : one->end > other->end;
 }
 
-static void record_span_add(record_span *spans, size_t *count, uint64_t address, uint64_t bytes)
-{
-    spans[(*count)++] = (record_span){ address, address + bytes, 0 };
-}
-
 /* In order, those that touch made one, each with its place on the axis; how many there are. */
 static record_span *record_spans_of(record *self, size_t *count)
 {
     size_t used = 0, merged = 0;
     record_span *spans = program_need(self->block_count + self->change_count, sizeof *spans);
     for (size_t at = 0; at < self->block_count; at++) {
-        record_span_add(spans, &used, self->blocks[at].offset, self->blocks[at].bytes);
+        const record_block *block = &self->blocks[at];
+        spans[used++] = (record_span){ block->offset, block->offset + block->bytes, 0 };
     }
     for (size_t at = 0; at < self->change_count; at++) {
         const record_change *change = &self->changes[at];
         int comes = change->kind == SIM_CALL_OBTAIN || change->kind == SIM_CALL_VM_MAP;
-        if (comes) record_span_add(spans, &used, change->offset, change->bytes);
+        if (comes) spans[used++] = (record_span){ change->offset, change->offset + change->bytes, 0 };
     }
     qsort(spans, used, sizeof *spans, record_compare_spans);
     for (size_t at = 0; at < used; at++) {

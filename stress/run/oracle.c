@@ -167,15 +167,10 @@ static int oracle_minds_content(const oracle *self, uint32_t block)
     return self->settings.verify == VERIFY_FULL || block % ORACLE_SAMPLE == 0;
 }
 
-static uint64_t oracle_rounded(const oracle *self, uint64_t bytes)
-{
-    return memory_round_up(bytes, self->settings.alignment_bytes);
-}
-
 int oracle_alloc(oracle *self, uint64_t op, uint32_t block, const void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     const uint64_t address = (uint64_t)(uintptr_t)ptr, alignment = self->settings.alignment_bytes;
-    const uint64_t occupied = oracle_rounded(self, bytes);
+    const uint64_t occupied = memory_round_up(bytes, alignment);
     uint32_t other = ORACLE_MAP_NONE;
     if (self->violation[0]) return -1;
     if (self->settings.verify == VERIFY_OFF || (!bytes && !ptr)) return 0;
@@ -234,8 +229,8 @@ int oracle_refusal(oracle *self, uint64_t op, uint32_t block, uint64_t bytes, ui
 {
     if (self->violation[0]) return -1;
     if (self->settings.verify == VERIFY_OFF) return 0;
-    if (bytes > UINT64_MAX - self->settings.alignment_bytes || oracle_rounded(self, bytes) > largest_free_bytes)
-        return 0;
+    const uint64_t alignment = self->settings.alignment_bytes;
+    if (bytes > UINT64_MAX - alignment || memory_round_up(bytes, alignment) > largest_free_bytes) return 0;
     return oracle_report(self, op, block, "spurious",
                          "expected %" PRIu64 " bytes to be served, found a refusal with %" PRIu64
                          " contiguous bytes free",

@@ -57,11 +57,6 @@ typedef struct threads {
 
 /* ---- Each thread: its calls in order, with a clock around each where asked for */
 
-static void worker_stop(worker *self)
-{
-    __atomic_store_n(&self->all->must_stop, 1, __ATOMIC_RELAXED);
-}
-
 static int worker_must_stop(const worker *self)
 {
     return __atomic_load_n(&self->all->must_stop, __ATOMIC_RELAXED);
@@ -71,7 +66,7 @@ static void worker_failed(worker *self, const char *call, gpuarena_result result
 {
     self->failed_call = call;
     self->failed_result = result;
-    worker_stop(self);
+    __atomic_store_n(&self->all->must_stop, 1, __ATOMIC_RELAXED);
 }
 
 static void worker_alloc(worker *self, const step *next)
@@ -88,7 +83,7 @@ static void worker_alloc(worker *self, const step *next)
         worker_failed(self, "alloc", result);
     } else {
         self->refused = 1;
-        if (!self->all->settings->skip_oom) worker_stop(self);
+        if (!self->all->settings->skip_oom) __atomic_store_n(&self->all->must_stop, 1, __ATOMIC_RELAXED);
     }
 }
 

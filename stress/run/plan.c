@@ -170,11 +170,6 @@ static int plan_try_policy(plan *self, const policy *chosen, problem *why)
     return trouble.exit_code == EXIT_USAGE ? problem_set(why, EXIT_USAGE, "%s", trouble.text) : 0;
 }
 
-static int plan_is_all(const char *item)
-{
-    return !strcmp(item, "all");
-}
-
 /* `all` stands for many, each of which has keys of its own. */
 static int plan_check_all(const cli_value *items, const char *option, problem *why)
 {
@@ -190,7 +185,7 @@ static int plan_check_all(const cli_value *items, const char *option, problem *w
 int plan_asks_many(const cli *asked)
 {
     const cli_value *items = &asked->values[CLI_WORKLOAD];
-    return items->item_count > 1 || (items->item_count == 1 && plan_is_all(items->items[0]));
+    return items->item_count > 1 || (items->item_count == 1 && !strcmp(items->items[0], "all"));
 }
 
 static int plan_add_policy(plan *self, const cli *asked, const char *text, problem *why)
@@ -227,7 +222,8 @@ int plan_policies(plan *self, const cli *asked, problem *why)
     self->policies = program_need(items->item_count * kinds, sizeof *self->policies);
     for (size_t index = 0; index < items->item_count; index++) {
         const char *item = items->items[index];
-        if (plan_is_all(item) ? plan_add_all(self, asked, why) : plan_add_policy(self, asked, item, why)) return -1;
+        int failed = strcmp(item, "all") ? plan_add_policy(self, asked, item, why) : plan_add_all(self, asked, why);
+        if (failed) return -1;
         policy_name_shorten(items->items[index]);
     }
     return 0;
@@ -285,10 +281,11 @@ static int plan_workloads(plan *self, const cli *asked, problem *why)
         const char *item = items->items[index];
         const char *next = index + 1 < items->item_count ? items->items[index + 1] : "all";
         problem trouble = { 0, "" };
-        int failed = plan_is_all(item) ? plan_add_workloads(self, &trouble) : plan_add_workload(self, item, &trouble);
+        int is_all = !strcmp(item, "all");
+        int failed = is_all ? plan_add_workloads(self, &trouble) : plan_add_workload(self, item, &trouble);
         if (!failed) continue;
         /* the end of a path that was cut at its comma names no workload */
-        int is_cut = strstr(item, "replay:") && !plan_is_all(next) && !mix_is_name(slice_of(next));
+        int is_cut = strstr(item, "replay:") && strcmp(next, "all") && !mix_is_name(slice_of(next));
         if (!is_cut) return problem_set(why, trouble.exit_code, "%s", trouble.text);
         return problem_set(why, trouble.exit_code, "%.280s; '%.120s' names no workload, and a path may have no comma",
                            trouble.text, next);
