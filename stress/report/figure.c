@@ -9,7 +9,7 @@
 #include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "table.h"
-#include "writers.h"
+#include "output.h"
 
 /* ---- What figures share: names, numbers, legends */
 
@@ -69,15 +69,17 @@ static const char *figure_class(const char *prefix, size_t policy, char text[32]
 static void figure_open(drawing *self, const plot_axis *x, const plot_axis *y)
 {
     enum { FIGURE_MOST_NAMES = 16 };
-    char names[FIGURE_MOST_NAMES][64], class[32];
-    const char *shown[FIGURE_MOST_NAMES] = { NULL };
-    plot_legend legend = { &self->on, 0.0, 0 };
+    char name[64], class[32];
+    plot_legend legend = { NULL, 0.0, 0 };       /* first how many lines it takes */
     size_t count = self->policy_count < FIGURE_MOST_NAMES ? self->policy_count : FIGURE_MOST_NAMES;
-    for (size_t at = 0; at < count; at++) {
-        shown[at] = figure_policy(&self->list->rows[self->policies[at]], 28, names[at]);
+    for (int is_drawn = 0; is_drawn < 2; is_drawn++) {
+        for (size_t at = 0; at < count; at++) {
+            const row *of = &self->list->rows[self->policies[at]];
+            plot_legend_add(&legend, figure_class("line ", at, class), figure_policy(of, 28, name));
+        }
+        if (!is_drawn) plot_open(&self->on, x, y, count ? legend.line + 1 : 0);
+        legend = (plot_legend){ &self->on, 0.0, 0 };
     }
-    plot_open(&self->on, x, y, plot_legend_lines(shown, count));
-    for (size_t at = 0; at < count; at++) plot_legend_add(&legend, figure_class("line ", at, class), shown[at]);
     plot_axes(&self->on);
 }
 

@@ -119,11 +119,19 @@ static unsigned char *map_line(const map *self, unsigned line)
     return self->cells + (size_t)line * self->width;
 }
 
-/* Sums up the steps of each line, and says what is seen in it. */
-static void map_see(map *self, unsigned columns, unsigned lines)
+static void map_make(map *self)
 {
+    const record *drawn = self->drawn;
+    int64_t end_x = map_x(self, RECORD_NEVER), end_y = map_y(self, drawn->axis_bytes);
+    const unsigned columns = (unsigned)((end_x + MAP_UNIT - 1) >> MAP_UNIT_LOG2);
+    const unsigned lines = (unsigned)((end_y + MAP_UNIT - 1) >> MAP_UNIT_LOG2);
+    self->cells = program_need((size_t)self->width * self->height, 1);
+    self->areas = program_need((size_t)(self->width + 1) * self->height, sizeof *self->areas);
+    map_rectangle(self, MAP_HOLE, 1, 0, end_x, 0, end_y);
+    for (size_t at = 0; at < drawn->change_count; at++) map_add_change(self, &drawn->changes[at]);
+    for (size_t at = 0; at < drawn->block_count; at++) map_add_block(self, &drawn->blocks[at]);
     memset(self->cells, MAP_NOTHING, (size_t)self->width * self->height);
-    for (unsigned line = 0; line < lines; line++) {
+    for (unsigned line = 0; line < lines; line++) {              /* its steps are summed up */
         const map_area *steps = &self->areas[(size_t)line * (self->width + 1)];
         map_area sum = { { 0 } };
         for (unsigned column = 0; column < columns; column++) {
@@ -131,19 +139,6 @@ static void map_see(map *self, unsigned columns, unsigned lines)
             map_line(self, line)[column] = (unsigned char)map_choose(&sum);
         }
     }
-}
-
-static void map_make(map *self)
-{
-    const record *drawn = self->drawn;
-    int64_t end_x = map_x(self, RECORD_NEVER), end_y = map_y(self, drawn->axis_bytes);
-    self->cells = program_need((size_t)self->width * self->height, 1);
-    self->areas = program_need((size_t)(self->width + 1) * self->height, sizeof *self->areas);
-    map_rectangle(self, MAP_HOLE, 1, 0, end_x, 0, end_y);
-    for (size_t at = 0; at < drawn->change_count; at++) map_add_change(self, &drawn->changes[at]);
-    for (size_t at = 0; at < drawn->block_count; at++) map_add_block(self, &drawn->blocks[at]);
-    map_see(self, (unsigned)((end_x + MAP_UNIT - 1) >> MAP_UNIT_LOG2),
-            (unsigned)((end_y + MAP_UNIT - 1) >> MAP_UNIT_LOG2));
     free(self->areas);
 }
 
@@ -267,6 +262,7 @@ static void figure_blocks(const plot *on, const record *drawn, size_t most)
 /* ---- Where steps begin: a mark above the plot area, and the step's name where there is room for it */
 
 enum { FIGURE_MOST_STEPS = 64, FIGURE_STEPS_HEIGHT = 14 };
+#define FIGURE_LETTER 6.4                        /* of a wide font */
 
 /* NULL: none, or too many. */
 static const record *figure_stepped(const drawing *self)
@@ -280,18 +276,13 @@ void figure_steps_room(drawing *self)
     if (figure_stepped(self)) self->on.top += FIGURE_STEPS_HEIGHT;
 }
 
-static double figure_step_width(const char *name)
-{
-    return 6.4 * (double)strlen(name);           /* of a wide font */
-}
-
 /* "step12", or "12" where only that fits; NULL: nothing does. */
 static const char *figure_step_name(const char *label, double room)
 {
     const char *number = label + strlen(label);
     while (number > label && isdigit((unsigned char)number[-1])) number--;
-    if (figure_step_width(label) <= room) return label;
-    return *number && figure_step_width(number) <= room ? number : NULL;
+    if (FIGURE_LETTER * (double)strlen(label) <= room) return label;
+    return *number && FIGURE_LETTER * (double)strlen(number) <= room ? number : NULL;
 }
 
 void figure_steps(const drawing *self)
@@ -331,15 +322,6 @@ static void figure_map_draw(const drawing *self, const record *drawn)
     }
     fputs("</g></g>\n", on->out);
     free(made.cells);
-}
-
-/* Where it ended, and as high as what it would have taken in one piece. */
-static void figure_map_refusal(const drawing *self, const record_refusal *refusal)
-{
-    const plot *on = &self->on;
-    if (!refusal->happened) return;
-    double x = figure_refusal_line(self), high = plot_y(on, (double)refusal->requested_bytes);
-    plot_box(on, "want", x + 2.0 > on->right - 8.0 ? x - 10.0 : x + 2.0, high, 8.0, on->bottom - high);
 }
 
 static void figure_map_legend(const plot *on, const record *drawn)
@@ -396,7 +378,10 @@ void figure_map(drawing *self)
     plot_axes(on);
     figure_map_draw(self, drawn);
     figure_steps(self);
-    figure_map_refusal(self, &drawn->refusal);
+    if (drawn->refusal.happened) {               /* as high as what it would have taken in one piece */
+        double end = figure_refusal_line(self), high = plot_y(on, (double)drawn->refusal.requested_bytes);
+        plot_box(on, "want", end + 2.0 > on->right - 8.0 ? end - 10.0 : end + 2.0, high, 8.0, on->bottom - high);
+    }
     if (drawn->map_ops < drawn->op_count) {
         plot_text(on, on->right, on->name_y, "q", "end", "too many blocks: no more was recorded");
     }

@@ -1,6 +1,6 @@
 /* A report as one HTML file that needs nothing else, no script among it: verdict, how to see it again, table,
    figures. It is well-formed XML, too. For light and dark, paper, phones, and readers that speak. */
-#include "writers.h"
+#include "output.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,60 +63,56 @@ static void html_group_line(FILE *out, const char *name, size_t columns)
 }
 
 /* What headings mean. */
-static void html_notes(FILE *out, const table_column *columns, size_t count, const int *is_used)
+static void html_notes(FILE *out, const table_column *const *columns, size_t count)
 {
     int told = 0;
     for (size_t at = 0; at < count; at++) {
-        if (!is_used[at] || !columns[at].note) continue;
+        if (!columns[at]->note) continue;
         fputs(told++ ? "; " : "<p class=\"quiet\">", out);
-        text_print(out, xml_text, "<b>%s</b>: %s", columns[at].heading, columns[at].note);
+        text_print(out, xml_text, "<b>%s</b>: %s", columns[at]->heading, columns[at]->note);
     }
     if (told) fputs(". Bold in a column: the best of the workload.</p>\n", out);
 }
 
-static void html_row(FILE *out, const row_list *list, size_t line, const table_column *columns, size_t count,
-                     const int *is_used)
+static void html_row(FILE *out, const row_list *list, size_t line, const table_column *const *columns, size_t count)
 {
     char text[1024];
     fputs(table_is_ok(&list->rows[line]) ? "<tr>" : "<tr class=\"oom\">", out);
-    for (size_t at = 1; at < count; at++) {
-        if (!is_used[at]) continue;
-        fputs(columns[at].flags & TABLE_TEXT ? "<td class=\"w\">" : "<td>", out);
-        text_print(out, xml_text, table_is_best(list, line, &columns[at]) ? "<b>%s</b></td>" : "%s</td>",
-                   table_fill(&columns[at], &list->rows[line], text, sizeof text));
+    for (size_t at = 0; at < count; at++) {
+        fputs(columns[at]->flags & TABLE_TEXT ? "<td class=\"w\">" : "<td>", out);
+        text_print(out, xml_text, table_is_best(list, line, columns[at]) ? "<b>%s</b></td>" : "%s</td>",
+                   table_fill(columns[at], &list->rows[line], text, sizeof text));
     }
     fputs("</tr>\n", out);
 }
 
 static void html_table(FILE *out, const row_list *list)
 {
-    const table_column *columns;
-    size_t count = table_columns(list->kind, &columns), used = 0;
-    int is_used[TABLE_MOST];
+    const table_column *columns, *used[TABLE_MOST];          /* used: behind the first, which stands above its rows */
+    size_t column_count = table_columns(list->kind, &columns), count = 0;
     char above[1024] = "", text[1024];
     fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table>"
           "<caption>Every number with all its digits: --out csv</caption>\n<thead><tr>", out);
-    for (size_t at = 0; at < count; at++) {
-        is_used[at] = table_is_used(list, &columns[at]);
-        if (!at || !is_used[at]) continue;
-        used++;
-        fprintf(out, "<th scope=\"col\"%s>%s</th>", columns[at].flags & TABLE_TEXT ? " class=\"w\"" : "",
-                columns[at].heading);
+    for (const table_column *column = columns + 1; column < columns + column_count; column++) {
+        if (!table_is_used(list, column)) continue;
+        used[count++] = column;
+        fprintf(out, "<th scope=\"col\"%s>%s</th>", column->flags & TABLE_TEXT ? " class=\"w\"" : "",
+                column->heading);
     }
     fputs("</tr></thead>\n<tbody>\n", out);
     for (size_t line = 0; line < list->count && line < HTML_MOST_ROWS; line++) {
         const row *shown = &list->rows[line];
-        const char *group = *row_workload(shown) ? row_workload(shown)
-                                                 : table_fill(&columns[0], shown, text, sizeof text);
-        if (!line || strncmp(group, above, sizeof above - 1)) html_group_line(out, group, used);
+        const char *group = row_workload(shown);
+        if (!*group) group = table_fill(columns, shown, text, sizeof text);
+        if (!line || strncmp(group, above, sizeof above - 1)) html_group_line(out, group, count);
         snprintf(above, sizeof above, "%s", group);
-        html_row(out, list, line, columns, count, is_used);
+        html_row(out, list, line, used, count);
     }
     fputs("</tbody></table></div>\n", out);
     if (list->count > HTML_MOST_ROWS) {
         fprintf(out, "<p class=\"quiet\">%zu rows more are in the CSV.</p>\n", list->count - HTML_MOST_ROWS);
     }
-    html_notes(out, columns, count, is_used);
+    html_notes(out, used, count);
 }
 
 static void html_verdicts(FILE *out, const gate *gates)
@@ -141,14 +137,6 @@ static void html_verdicts(FILE *out, const gate *gates)
 }
 
 /* ---- The page from top to bottom */
-
-static void html_head(FILE *out, const output_material *page)
-{
-    text_print(out, xml_text, "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"/>"
-               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
-               "<title>gpuarena stress %s on %s</title>\n", page->asked->command, page->device);
-    fprintf(out, "<style>%s%s</style></head>\n<body>\n", html_style, plot_style);
-}
 
 static size_t html_count(const row_list *list, const char *status)
 {
@@ -279,7 +267,10 @@ static void html_write(FILE *out, const output_material *page)
     enum { HTML_BLOCK_SHARE = 400 };             /* a block that says what it is takes 200 bytes */
     figure_sheet sheet = figure_sheet_of(page->list, 0, HTML_MAPS_BYTES);
     sheet.told_blocks = sheet.map_bytes / HTML_BLOCK_SHARE;
-    html_head(out, page);
+    text_print(out, xml_text, "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"/>"
+               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
+               "<title>gpuarena stress %s on %s</title>\n", page->asked->command, page->device);
+    fprintf(out, "<style>%s%s</style></head>\n<body>\n", html_style, plot_style);
     html_intro(out, page);
     html_command(out, page->asked->argv, NULL);
     if (page->gates && page->gates->verdict_count) html_verdicts(out, page->gates);

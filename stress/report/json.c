@@ -1,7 +1,7 @@
 /* JSON, schema gpuarena-stress/1: keys are added, and keep their meaning. Keys of a case are the CSV's columns, of
    `run` the oom_ ones in an object or null, and latencies; numbers are numbers, what was not measured is null. A case
    stands on a line. */
-#include "writers.h"
+#include "output.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -164,18 +164,6 @@ static void json_oom(FILE *out, const row *shown)
     text_print(out, json_text, ",\"text\":%s}", shown->note);
 }
 
-/* What only `run` has, beside its columns. */
-static void json_run(FILE *out, const row *shown)
-{
-    fputs(",\"oom\":", out);
-    json_oom(out, shown);
-    const histogram *parts[REPEATS_PARTS];
-    repeats_parts(shown, parts);
-    if (!shown->times) fputs(",\"lat\":null", out);
-    json_parts(out, "lat", "ns", parts, REPEATS_ALLOC, REPEATS_WAITED, 0);
-    json_parts(out, "rate", "vns", parts, REPEATS_WAITED, REPEATS_PARTS, 0);
-}
-
 static void json_row(FILE *out, const row *shown, row_kind kind)
 {
     const row_column *columns;
@@ -185,7 +173,15 @@ static void json_row(FILE *out, const row *shown, row_kind kind)
         fputc(at ? ',' : '{', out);
         json_cell(out, shown, columns[at], 0);
     }
-    if (row_is_run(kind)) json_run(out, shown);
+    if (row_is_run(kind)) {
+        const histogram *parts[REPEATS_PARTS];
+        repeats_parts(shown, parts);
+        fputs(",\"oom\":", out);
+        json_oom(out, shown);
+        if (!shown->times) fputs(",\"lat\":null", out);
+        json_parts(out, "lat", "ns", parts, REPEATS_ALLOC, REPEATS_WAITED, 0);
+        json_parts(out, "rate", "vns", parts, REPEATS_WAITED, REPEATS_PARTS, 0);
+    }
     fputc('}', out);
 }
 

@@ -1,6 +1,6 @@
 /* JUnit XML, as CI systems read it: one suite, a case a row and a case a verdict. A row is an error where it ended as
    one (out of memory is a result), a verdict is a failure where it fails the run, and skipped where it is none. */
-#include "writers.h"
+#include "output.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

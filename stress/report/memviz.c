@@ -3,7 +3,7 @@
    names nothing to be imported. Addresses are those of the record's axis; frames are a block's tag and step; steps
    are annotations, too. Of it stress/import/torch_snapshot.py --device ROW --steps makes the row's operations again,
    work and waits left out. */
-#include "writers.h"
+#include "output.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -119,16 +119,6 @@ static int memviz_compare(const void *left, const void *right)
     return one->third < other->third ? -1 : one->third > other->third;
 }
 
-static void memviz_add(memviz_entry *list, size_t *count, uint64_t key, uint64_t second, uint64_t third)
-{
-    list[(*count)++] = (memviz_entry){ key, second, third };
-}
-
-static void memviz_sort(memviz_entry *list, size_t count)
-{
-    qsort(list, count, sizeof *list, memviz_compare);
-}
-
 /* ---- What a snapshot says was there at the end: segments of cudaMalloc's that are still held, and runs of mapped
         pages; each by its offset, its bytes, and whether it is pages */
 
@@ -147,10 +137,10 @@ static size_t memviz_edges(const record *drawn, int is_mapped, memviz_entry *edg
         int is_pages = change->kind == SIM_CALL_VM_MAP || change->kind == SIM_CALL_VM_UNMAP;
         uint64_t comes = (uint64_t)memviz_comes(change);
         if (is_pages != is_mapped) continue;
-        memviz_add(edges, &count, change->offset, at, comes);
-        if (is_mapped) memviz_add(edges, &count, change->offset + change->bytes, at, !comes);
+        edges[count++] = (memviz_entry){ change->offset, at, comes };
+        if (is_mapped) edges[count++] = (memviz_entry){ change->offset + change->bytes, at, !comes };
     }
-    memviz_sort(edges, count);
+    qsort(edges, count, sizeof *edges, memviz_compare);
     return count;
 }
 
@@ -166,9 +156,10 @@ static void memviz_held(const record *drawn, int is_mapped, memviz_entry *list, 
         int before = depth;
         for (; at < count && edges[at].key == place; at++) depth += edges[at].third ? 1 : -1;
         const memviz_entry *last = &edges[at - 1];
-        if (!is_mapped && last->third) memviz_add(list, held, place, drawn->changes[last->second].bytes, 0);
+        uint64_t bytes = drawn->changes[last->second].bytes;
+        if (!is_mapped && last->third) list[(*held)++] = (memviz_entry){ place, bytes, 0 };
         if (is_mapped && before <= 0 && depth > 0) begin = place;
-        if (is_mapped && before > 0 && depth <= 0) memviz_add(list, held, begin, place - begin, 1);
+        if (is_mapped && before > 0 && depth <= 0) list[(*held)++] = (memviz_entry){ begin, place - begin, 1 };
     }
     free(edges);
 }
@@ -180,7 +171,7 @@ static memviz_entry *memviz_segments(const record *drawn, size_t *count)
     *count = 0;
     memviz_held(drawn, 0, list, count);
     memviz_held(drawn, 1, list, count);
-    memviz_sort(list, *count);
+    qsort(list, *count, sizeof *list, memviz_compare);
     return list;
 }
 
@@ -207,14 +198,14 @@ static memviz_entry *memviz_events(const record *drawn, size_t *count)
     memviz_entry *list = program_need(drawn->block_count * 2 + drawn->change_count + 1, sizeof *list);
     *count = 0;
     for (size_t at = 0; at < drawn->block_count; at++) {
-        memviz_add(list, count, drawn->blocks[at].birth_op, MEMVIZ_ALLOC, at);
-        memviz_add(list, count, drawn->blocks[at].death_op, MEMVIZ_FREE, at);
+        list[(*count)++] = (memviz_entry){ drawn->blocks[at].birth_op, MEMVIZ_ALLOC, at };
+        list[(*count)++] = (memviz_entry){ drawn->blocks[at].death_op, MEMVIZ_FREE, at };
     }
     for (size_t at = 0; at < drawn->change_count; at++) {
-        memviz_add(list, count, drawn->changes[at].op, MEMVIZ_CHANGE, at);
+        list[(*count)++] = (memviz_entry){ drawn->changes[at].op, MEMVIZ_CHANGE, at };
     }
-    if (drawn->refusal.happened) memviz_add(list, count, drawn->refusal.op, MEMVIZ_REFUSAL, 0);
-    memviz_sort(list, *count);
+    if (drawn->refusal.happened) list[(*count)++] = (memviz_entry){ drawn->refusal.op, MEMVIZ_REFUSAL, 0 };
+    qsort(list, *count, sizeof *list, memviz_compare);
     return list;
 }
 
@@ -312,15 +303,6 @@ static void memviz_history(memviz *self)
     free(events);
 }
 
-static void memviz_annotations(const memviz *self, uint64_t ordinal, unsigned *count)
-{
-    for (size_t at = 0; at < self->step_count; at++) {
-        pickle_item(self->to, count);
-        pickle_print(self->to, "{stage START name %s device %d time_us %d}",
-                     self->drawn->stream->labels[self->drawn->steps[at].label], ordinal, self->step_us[at]);
-    }
-}
-
 /* ---- The state at the end: segments, and in each the blocks that live, and what is free between them */
 
 /* Those that did not die in the record: their places and indices, by place; free the list. */
@@ -329,9 +311,10 @@ static memviz_entry *memviz_lives(const record *drawn, size_t *count)
     memviz_entry *list = program_need(drawn->block_count, sizeof *list);
     *count = 0;
     for (size_t at = 0; at < drawn->block_count; at++) {
-        if (drawn->blocks[at].death_op >= drawn->map_ops) memviz_add(list, count, drawn->blocks[at].offset, at, 0);
+        const record_block *block = &drawn->blocks[at];
+        if (block->death_op >= drawn->map_ops) list[(*count)++] = (memviz_entry){ block->offset, at, 0 };
     }
-    memviz_sort(list, *count);
+    qsort(list, *count, sizeof *list, memviz_compare);
     return list;
 }
 
@@ -419,7 +402,12 @@ static void memviz_write(FILE *out, const output_material *material)
     }
     pickle_print(&to, "] external_annotations [");
     for (size_t at = 0; at < list->count; at++) {
-        memviz_annotations(&rows[at], at, &annotations);
+        const record *drawn = rows[at].drawn;
+        for (size_t step = 0; step < rows[at].step_count; step++) {
+            pickle_item(&to, &annotations);
+            pickle_print(&to, "{stage START name %s device %d time_us %d}",
+                         drawn->stream->labels[drawn->steps[step].label], (uint64_t)at, rows[at].step_us[step]);
+        }
         free(rows[at].step_us);
     }
     pickle_print(&to, "]");

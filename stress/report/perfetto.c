@@ -1,7 +1,7 @@
 /* Runs as trace events, the JSON that ui.perfetto.dev and chrome://tracing open: a process a row, with its memory as
    counters, its steps, and the refusal. Times are microseconds of the simulated device's
    clock; on CUDA, where a record has none, operations. The memory counters are the samples of the series. */
-#include "writers.h"
+#include "output.h"
 
 #include <inttypes.h>
 
@@ -89,14 +89,6 @@ static void perfetto_refusal(const perfetto *self, const char *why)
                ",\"requested\":%" PRIu64 ",\"why\":%s}}", PERFETTO_STEPS, refusal->op, refusal->requested_bytes, why);
 }
 
-/* Where rows are missing: a process behind those of the rows, which is called so, with a mark. */
-static void perfetto_note(const perfetto *self, const char *note)
-{
-    perfetto_name(self, note);
-    perfetto_event(self, "i", ",");
-    text_print(self->out, json_text, ",\"ts\":0,\"tid\":%d,\"s\":\"p\",\"name\":%s}", PERFETTO_STEPS, note);
-}
-
 static void perfetto_write(FILE *out, const output_material *material)
 {
     const row_list *list = material->list;
@@ -117,7 +109,11 @@ static void perfetto_write(FILE *out, const output_material *material)
         perfetto_samples(&self);
         perfetto_refusal(&self, shown->note);
     }
-    if (*note) perfetto_note(&self, note);
+    if (*note) {                                 /* a process behind those of the rows, with a mark */
+        perfetto_name(&self, note);
+        perfetto_event(&self, "i", ",");
+        text_print(out, json_text, ",\"ts\":0,\"tid\":%d,\"s\":\"p\",\"name\":%s}", PERFETTO_STEPS, note);
+    }
     fputs("\n]}\n", out);
 }
 

@@ -255,40 +255,20 @@ void plot_line(const plot *self, const char *class, const char *data, const plot
     fputs("\"/>\n", self->out);
 }
 
-static double plot_legend_width(const char *name)
-{
-    return 32.0 + (double)strlen(name) * 6.4;    /* of a wide font */
-}
-
-/* Goes to the next line where there is no room in this one. */
-static void plot_legend_turn(plot_legend *self, double width)
-{
-    if (self->x <= 0.0 || self->x + width <= PLOT_RIGHT) return;
-    self->line++;
-    self->x = 0.0;
-}
-
-unsigned plot_legend_lines(const char *const *names, size_t count)
-{
-    plot_legend trial = { NULL, 0.0, 0 };
-    for (size_t at = 0; at < count; at++) {
-        double width = plot_legend_width(names[at]);
-        plot_legend_turn(&trial, width);
-        trial.x += width;
-    }
-    return count ? trial.line + 1 : 0;
-}
-
 void plot_legend_add(plot_legend *self, const char *class, const char *name)
 {
-    double width = plot_legend_width(name);
-    plot_legend_turn(self, width);
-    double y = 31.0 + self->line * (double)PLOT_LEGEND_LINE;
-    if (!strncmp(class, "line", 4)) {
-        fprintf(self->on->out, "<path class=\"%s\" d=\"M%.10g %.10gh16\"/>\n", class, self->x + 4.0, y - 4.0);
-    } else {
-        plot_box(self->on, class, self->x + 6.0, y - 9.0, 12.0, 10.0);
+    double width = 32.0 + (double)strlen(name) * 6.4;        /* of a wide font */
+    if (self->x > 0.0 && self->x + width > PLOT_RIGHT) {
+        self->line++;
+        self->x = 0.0;
     }
-    plot_text(self->on, self->x + 24.0, y, "q", "start", name);
+    double x = self->x, y = 31.0 + self->line * (double)PLOT_LEGEND_LINE;
     self->x += width;
+    if (!self->on) return;
+    if (!strncmp(class, "line", 4)) {
+        fprintf(self->on->out, "<path class=\"%s\" d=\"M%.10g %.10gh16\"/>\n", class, x + 4.0, y - 4.0);
+    } else {
+        plot_box(self->on, class, x + 6.0, y - 9.0, 12.0, 10.0);
+    }
+    plot_text(self->on, x + 24.0, y, "q", "start", name);
 }

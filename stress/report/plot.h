@@ -51,10 +51,10 @@ void plot_line(const plot *self, const char *class, const char *data, const plot
 void plot_text(const plot *self, double x, double y, const char *class, const char *anchor, const char *text);
 void plot_box(const plot *self, const char *class, double x, double y, double width, double height);
 
-/* Entries of a legend: a mark of the class, a name. Places the next one. */
+/* Entries of a legend: a mark of the class, a name; in the next line where there is no room in this one. Places the
+   next one. on NULL: it is not drawn, and line tells how many it takes. */
 typedef struct plot_legend { const plot *on; double x; unsigned line; } plot_legend;
-unsigned plot_legend_lines(const char *const *names, size_t count);
-void     plot_legend_add(plot_legend *self, const char *class, const char *name);
+void plot_legend_add(plot_legend *self, const char *class, const char *name);
 
 /* Ticks: at most 8 round values from least to most, and how one is written. */
 enum { PLOT_TICKS = 16 };

@@ -1,6 +1,6 @@
 /* The points of pictures as CSV: samples over time, and latencies at percentiles. Every point of a line in a figure
    is one of these rows. Samples are the record's; percentiles are those that have enough samples behind them. */
-#include "writers.h"
+#include "output.h"
 
 #include <inttypes.h>
 

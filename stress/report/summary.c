@@ -5,7 +5,7 @@
 #include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "table.h"
-#include "writers.h"
+#include "output.h"
 
 enum { SUMMARY_MOST = 1000,                      /* lines of a table: GitHub takes 1 MiB of a step, or nothing */
        SUMMARY_MOST_SENTENCES = 100 };
@@ -27,6 +27,18 @@ static const summary_column summary_columns[] = {
     { COLUMN_STOP_OP, 0 }, { COLUMN_STOP_REASON, 0 },
 };
 enum { SUMMARY_COLUMNS = sizeof summary_columns / sizeof summary_columns[0] };
+
+/* What people read in place of a column's name in files. */
+static const char *summary_heading(row_kind kind, row_column column)
+{
+    switch (column) {
+    case COLUMN_FOOTPRINT:  return "overhead";
+    case COLUMN_DRIVER_VNS: return "driver time (modelled), ns";
+    case COLUMN_HOLES:      return "free blocks";
+    case COLUMN_RATIO:      return kind == ROW_CAPACITY ? "min limit / peak" : row_table[column].name;
+    default:                return row_table[column].name;
+    }
+}
 
 static void summary_text(FILE *out, const char *text)
 {
@@ -90,7 +102,7 @@ static void summary_rows(FILE *out, const row_list *list)
         for (size_t at = 0; at < count; at++) {
             fputs("| ", out);
             if (line > 1) summary_cell(out, &list->rows[line - 2], shown[at]);
-            else fputs(line ? "---" : table_heading(list->kind, shown[at]), out);
+            else fputs(line ? "---" : summary_heading(list->kind, shown[at]), out);
             fputc(' ', out);
         }
         fputs("|\n", out);

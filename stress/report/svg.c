@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "figure.h"
-#include "writers.h"
+#include "output.h"
 #include "../base/text.h"
 
 enum { SVG_GAP = 8, SVG_NOTE_HEIGHT = 20, SVG_MAPS_BYTES = 800000 };

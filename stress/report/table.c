@@ -246,15 +246,6 @@ static void table_sentence(const table *self, const row *named, const char *betw
     table_fold(self, line);
 }
 
-/* What each workload comes to. */
-static void table_verdicts(const table *self)
-{
-    char text[VERDICT_ROOM];
-    fputc('\n', self->out);
-    for (size_t at = 0; verdict_take(self->list, &at, text);) table_fold(self, text);
-    fputc('\n', self->out);
-}
-
 /* Why rows end where they do; then, of runs, what repeats say. */
 static void table_notes(const table *self)
 {
@@ -350,6 +341,7 @@ static void table_legend(const table *self)
 void table_write(FILE *out, const row_list *list, const cuda_environment *environment, const table_style *style)
 {
     table self = { .out = out, .list = list, .environment = environment, .style = style };
+    char text[VERDICT_ROOM];
     table_measure(&self);
     table_rows(&self);
     table_dropped(&self);
@@ -357,7 +349,11 @@ void table_write(FILE *out, const row_list *list, const cuda_environment *enviro
         fputs("partial: ", out);
         table_fold(&self, list->partial);
     }
-    if (row_is_run(list->kind)) table_verdicts(&self);
+    if (row_is_run(list->kind)) {                /* what each workload comes to */
+        fputc('\n', out);
+        for (size_t at = 0; verdict_take(list, &at, text);) table_fold(&self, text);
+        fputc('\n', out);
+    }
     table_notes(&self);
     if (row_is_run(list->kind)) table_run_legend(&self);
     else table_legend(&self);

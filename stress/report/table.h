@@ -68,9 +68,6 @@ void        table_cut(char *text, size_t room);
 int         table_is_ok(const row *shown);
 /* Not shown to people: one thread, and how fragmented free memory is where it does not run out. */
 int         table_is_dull(const row *shown, row_column column);
-/* What people read in place of a column's name in files, on the terminal and in reports; the column's name where
-   there is no other. */
-const char *table_heading(row_kind kind, row_column column);
 /* What a reserved peak is above what was requested: "+0.2 %". */
 const char *table_overhead(const row *shown, char *text, size_t size);
 /* The sentence that stands below the table for this row, why it ends where it does, what happened; "": none does. */

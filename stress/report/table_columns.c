@@ -56,17 +56,6 @@ int table_is_dull(const row *shown, row_column column)
     return column == COLUMN_FRAGMENTATION && shown->cells[COLUMN_OOM_OP].kind == CELL_NONE;
 }
 
-const char *table_heading(row_kind kind, row_column column)
-{
-    switch (column) {
-    case COLUMN_FOOTPRINT:  return "overhead";
-    case COLUMN_DRIVER_VNS: return "driver time (modelled), ns";
-    case COLUMN_HOLES:      return "free blocks";
-    case COLUMN_RATIO:      return kind == ROW_CAPACITY ? "min limit / peak" : row_table[column].name;
-    default:                return row_table[column].name;
-    }
-}
-
 int table_is_ok(const row *shown)
 {
     return !strcmp(row_status(shown), "ok");

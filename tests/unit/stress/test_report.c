@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "stress/report/table.h"
-#include "stress/report/writers.h"
+#include "stress/report/output.h"
 #include "stress/base/text.h"
 #include "tap.h"
 
