@@ -146,7 +146,7 @@ rounds_interval rounds_ratio(const rounds_loop *self, const double *over, const 
 
 enum { CROWD_WAIT, CROWD_GO, CROWD_LEAVE };
 
-typedef struct crowd { const crowd_job *job; size_t ready; int state; } crowd;      /* the last two by atomics */
+typedef struct crowd { crowd_work *warm, *work; size_t ready; int state; } crowd;   /* the last two by atomics */
 typedef struct crowd_thread {
     pthread_t handle;
     crowd    *of;
@@ -158,20 +158,21 @@ static void *crowd_thread_main(void *user)
 {
     crowd_thread *self = user;
     int state;
-    if (self->of->job->warm) self->of->job->warm(self->member);
+    if (self->of->warm) self->of->warm(self->member);
     __atomic_add_fetch(&self->of->ready, 1, __ATOMIC_RELEASE);
     while ((state = __atomic_load_n(&self->of->state, __ATOMIC_ACQUIRE)) == CROWD_WAIT) sched_yield();
     if (state == CROWD_LEAVE) return NULL;
     self->begin_ns = progress_clock_ns();
-    self->of->job->work(self->member);
+    self->of->work(self->member);
     self->end_ns = progress_clock_ns();
     return NULL;
 }
 
-int crowd_run(const crowd_job *job, void *members, size_t count, size_t bytes, uint64_t *ns, problem *why)
+int crowd_run(crowd_work *warm, crowd_work *work, void *members, size_t count, size_t bytes, uint64_t *ns,
+              problem *why)
 {
     crowd_thread threads[CROWD_MOST];
-    crowd all = { job, 0, CROWD_WAIT };
+    crowd all = { warm, work, 0, CROWD_WAIT };
     size_t started = 0;
     uint64_t begin_ns = UINT64_MAX, end_ns = 0;
     for (; started < count; started++) {

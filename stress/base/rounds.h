@@ -70,14 +70,12 @@ rounds_interval rounds_ratio(const rounds_loop *self, const double *over, const 
 
 enum { CROWD_MOST = 64 };
 
-typedef struct crowd_job {
-    void (*warm)(void *member);                  /* on its thread, before any begins; NULL: nothing */
-    void (*work)(void *member);
-} crowd_job;
+typedef void crowd_work(void *member);
 
-/* Each of the members, an array of so many (at most CROWD_MOST) of so many bytes, does the job on a thread of its
-   own; returns when all have ended. *ns: what their work took. -1 and a problem: a thread cannot be started, and no
-   work was done. */
-int crowd_run(const crowd_job *job, void *members, size_t count, size_t bytes, uint64_t *ns, problem *why);
+/* Each of the members, an array of so many (at most CROWD_MOST) of so many bytes, works on a thread of its own, and
+   warms there before any begins (NULL: does not); returns when all have ended. *ns: what their work took. -1 and a
+   problem: a thread cannot be started, and no work was done. */
+int crowd_run(crowd_work *warm, crowd_work *work, void *members, size_t count, size_t bytes, uint64_t *ns,
+              problem *why);
 
 #endif

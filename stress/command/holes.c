@@ -26,7 +26,7 @@ typedef struct holes {
     gate        gates;
     plan        plan;
     row_list    rows;
-    holes_step *steps;
+    holes_step  steps[HOLES_STEPS];
     rounds_loop rounds;                          /* of the policy under way; length.most 0: nothing is timed */
     uint64_t    pair_count;                      /* of a round */
     char        partial[128];                    /* why rows are missing; "": none are */
@@ -116,7 +116,7 @@ static int holes_policy(holes *self, const policy *chosen, problem *why)
 {
     int failed = 0;
     const size_t before = self->rows.count;
-    memset(self->steps, 0, HOLES_STEPS * sizeof *self->steps);
+    memset(self->steps, 0, sizeof self->steps);
     for (size_t index = 0; index < HOLES_STEPS && !failed; index++) {
         failed = holes_open_step(self, &self->steps[index], chosen, holes_steps[index], why);
     }
@@ -214,7 +214,6 @@ static int holes_start(holes *self, problem *why)
     self->rounds.random = values[CLI_SEED].number;
     self->rows.kind = ROW_HOLES;
     self->rows.rows = program_need(self->plan.policy_count * HOLES_STEPS, sizeof *self->rows.rows);
-    self->steps = program_need(HOLES_STEPS, sizeof *self->steps);
     return 0;
 }
 

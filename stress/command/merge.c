@@ -175,7 +175,7 @@ static int merge_act(const cli *asked, problem *why)
     merge self = { .file_count = 0 };
     int failed = merge_all(&self, asked, why);
     int exit_code = failed ? why->exit_code : gate_failed(&self.gates) ? EXIT_GATE : EXIT_PASS;
-    output_list_free(&self.outputs);
+    free(self.outputs.items);
     gate_free(&self.gates);
     csv_free(&self.rows);
     for (size_t index = 0; index < self.file_count; index++) {

@@ -68,7 +68,6 @@ typedef struct run {
     sweep              sweep;                    /* which rows there are, and which are this shard's */
     repeat             repeats;
     char             **paths;                    /* of --out, with {shard} filled in */
-    size_t             path_count;
     unsigned           record;                   /* what outputs need of every row's run .. */
     uint64_t           record_bytes;             /* .. and what rows have recorded so far */
     uint64_t           cases;                    /* rows that came by, of all shards */
@@ -90,11 +89,10 @@ static int run_outputs(run *self, problem *why)
     const cli_value *items = &self->asked->values[CLI_OUT];
     int trace_of_many = 0;
     self->paths = program_need(items->item_count, sizeof *self->paths);
-    for (; self->path_count < items->item_count; self->path_count++) {
-        const char *text = items->items[self->path_count];
-        self->paths[self->path_count] = shard_path(text, &self->sweep.mark);
+    for (size_t at = 0; at < items->item_count; at++) {
+        self->paths[at] = shard_path(items->items[at], &self->sweep.mark);
     }
-    if (output_list_parse(&self->outputs, self->paths, self->path_count, self->asked->command, why)) return -1;
+    if (output_list_parse(&self->outputs, self->paths, items->item_count, self->asked->command, why)) return -1;
     for (size_t index = 0; index < self->outputs.count; index++) {
         const output_kind *kind = self->outputs.items[index].kind;
         trace_of_many |= kind->needs_one_workload && plan_asks_many(self->asked);

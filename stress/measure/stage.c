@@ -302,14 +302,13 @@ static void pairs_fill(void *user)
 int pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena_stream stream, uint64_t seed,
                int is_apart, problem *why)
 {
-    static const crowd_job job = { NULL, pairs_fill };
     uint64_t unused_ns;
     *self = (pairs){ .on = on, .stream = stream, .live = live, .random = seed };
     if (!bytes) sizes_draw(self->sizes, PAIRS_SIZES, seed);
     for (size_t index = 0; bytes && index < PAIRS_SIZES; index++) self->sizes[index] = bytes;
     self->blocks = program_need(live, sizeof *self->blocks);
     if (!is_apart) pairs_fill(self);
-    else if (crowd_run(&job, self, 1, sizeof *self, &unused_ns, why)) return -1;
+    else if (crowd_run(NULL, pairs_fill, self, 1, sizeof *self, &unused_ns, why)) return -1;
     if (!self->failed) return 0;
     return problem_set(why, EXIT_HARNESS, "%s: block refused: %d", subject_name(on->kind), self->failed);
 }
@@ -329,10 +328,9 @@ static void pairs_lap(void *user)
 
 int pairs_crowd_ns(pairs *crowd, size_t count, uint64_t each, double *ns, problem *why)
 {
-    static const crowd_job job = { pairs_warm_lap, pairs_lap };
     uint64_t span_ns = 0;
     for (size_t index = 0; index < count; index++) crowd[index].lap = each;
-    if (crowd_run(&job, crowd, count, sizeof *crowd, &span_ns, why)) return -1;
+    if (crowd_run(pairs_warm_lap, pairs_lap, crowd, count, sizeof *crowd, &span_ns, why)) return -1;
     *ns = (double)span_ns / (double)(each * count);
     return 0;
 }

@@ -323,11 +323,6 @@ int output_list_parse(output_list *self, char *const *texts, size_t count, const
     return 0;
 }
 
-void output_list_free(output_list *self)
-{
-    free(self->items);
-}
-
 static int output_list_try_one(const output_list *self, output *made, const cli *asked, const plan *of, problem *why)
 {
     if (output_try(made, why) || output_is_asked(made, asked, why)) return -1;

@@ -74,10 +74,9 @@ typedef struct output_list {                     /* zeroed: nothing */
     int     takes_stdout;                        /* a file does: the table goes to stderr */
 } output_list;
 
-/* The texts of --out, of the kinds that the command writes. -1 and a problem: EXIT_USAGE, also where two are stdout.
-   output_list_free in both cases. */
+/* The texts of --out, of the kinds that the command writes; items can be freed. -1 and a problem: EXIT_USAGE, also
+   where two are stdout. */
 int  output_list_parse(output_list *self, char *const *texts, size_t count, const char *command, problem *why);
-void output_list_free(output_list *self);
 
 /* Before anything runs: each can be written, is a file of its own, and none that the command reads: as options say,
    or a workload of the plan, which may be NULL. What a file holds stays. */

@@ -100,9 +100,8 @@ struct oracle {
     uint64_t        requested_bytes, live_bytes; /* sums over live blocks */
     uint64_t        alloc_count, free_count;     /* of more than 0 bytes */
     uint64_t        due_check_op;                /* gpuarena_check is next made at this op */
-    int             stuck;
     char            violation[400];
-    int             is_of_order;                 /* the violation is that nothing orders two uses */
+    oracle_fault    whose;
 };
 
 oracle *oracle_create(const oracle_settings *settings)
@@ -126,9 +125,9 @@ const char *oracle_violation(const oracle *self)
     return self->violation[0] ? self->violation : NULL;
 }
 
-int oracle_is_of_order(const oracle *self)
+oracle_fault oracle_whose(const oracle *self)
 {
-    return self->is_of_order;
+    return self->whose;
 }
 
 PROBLEM_FORMAT(5, 6)
@@ -145,14 +144,9 @@ static int oracle_report(oracle *self, uint64_t op, uint32_t block, const char *
     return -1;
 }
 
-int oracle_is_stuck(const oracle *self)
-{
-    return self->stuck;
-}
-
 static int oracle_stick(oracle *self, uint64_t op, uint32_t block)
 {
-    self->stuck = 1;
+    self->whose = ORACLE_STUCK;
     return oracle_report(self, op, block, "unverified", "%s", self->why.text);
 }
 
@@ -288,7 +282,7 @@ static int oracle_judge(oracle *self, uint64_t op)
     const char *finding = device_finding(self->settings.device, 0);
     char known[48];
     if (!finding) return 0;
-    self->is_of_order = device_finding_is_of_order(self->settings.device, 0);
+    self->whose = device_finding_is_of_order(self->settings.device, 0) ? ORACLE_ORDER : ORACLE_POLICY;
     size_t length = (size_t)snprintf(known, sizeof known, "op %" PRIu64 ": device 0: ", op);
     if (!strncmp(finding, known, length)) {
         finding += length;

@@ -93,8 +93,11 @@ int oracle_end(oracle *self, uint64_t op, uint64_t reserved_bytes);
 
 /* "overlap: block 7: expected .., found ..", or NULL. No addresses: the text is the same on every host. */
 const char *oracle_violation(const oracle *self);
-int oracle_is_of_order(const oracle *self);      /* 1: it is that nothing orders two uses */
-/* 1: it is no violation, but that the oracle could not go on: the device failed. */
-int         oracle_is_stuck(const oracle *self);
+typedef enum oracle_fault {
+    ORACLE_POLICY,
+    ORACLE_ORDER,                                /* it is that nothing orders two uses */
+    ORACLE_STUCK                                 /* it is no violation: the device failed, and nobody can go on */
+} oracle_fault;
+oracle_fault oracle_whose(const oracle *self);
 
 #endif

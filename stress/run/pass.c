@@ -296,8 +296,9 @@ static int pass_stuck(pass *run, int failed)
 /* Where the ops have kernels, nobody can tell whose task the order of two uses was. */
 static int pass_violated(pass *run)
 {
-    pass_status status = oracle_is_stuck(run->oracle) ? PASS_ERROR : PASS_VERIFY_FAILED;
-    int may_be_workload = run->streams.has_kernels && oracle_is_of_order(run->oracle);
+    const oracle_fault whose = oracle_whose(run->oracle);
+    pass_status status = whose == ORACLE_STUCK ? PASS_ERROR : PASS_VERIFY_FAILED;
+    int may_be_workload = run->streams.has_kernels && whose == ORACLE_ORDER;
     return pass_stop(run, status, "%.400s%s", oracle_violation(run->oracle), may_be_workload
                      ? "; the policy's mistake, or the workload's if no `w` line orders its own kernels" : "");
 }

@@ -267,10 +267,9 @@ static void threads_close(threads *run)
 
 static void threads_drive(threads *run, latencies *timing)
 {
-    static const crowd_job job = { NULL, worker_run };
     problem why = { 0, "" };
     oracle_sums known = { .live_bytes = 0 };
-    if (crowd_run(&job, run->workers, run->count, sizeof *run->workers, &run->result->wall_ns, &why)) {
+    if (crowd_run(NULL, worker_run, run->workers, run->count, sizeof *run->workers, &run->result->wall_ns, &why)) {
         (void)threads_fail(run, PASS_ERROR, "%s", why.text);                 /* the machine has no more threads */
         return;
     }

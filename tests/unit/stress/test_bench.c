@@ -212,7 +212,6 @@ static void together_work(void *user)
 
 static void test_together(void)
 {
-    static const crowd_job job = { together_warm, together_work };
     together members[TOGETHER];
     size_t warm = 0;
     uint64_t ns = 0;
@@ -220,7 +219,7 @@ static void test_together(void)
         const together made = { &warm, 0, 0 };
         members[index] = made;
     }
-    CHECK(!crowd_run(&job, members, TOGETHER, sizeof *members, &ns, &why) && ns > 0);
+    CHECK(!crowd_run(together_warm, together_work, members, TOGETHER, sizeof *members, &ns, &why) && ns > 0);
     for (size_t index = 0; index < TOGETHER; index++) {
         CHECK_MSG(members[index].seen == TOGETHER && members[index].calls == 1,
                   "thread %zu begins once, when all are warm", index);
