@@ -31,6 +31,14 @@
         *(rank) = array_low; \
     } while (0)
 
+/* A function that qsort compares with: items by a member, as `.op`, or, where none is named, by themselves. */
+#define ARRAY_ORDER(function, type, member) \
+    static int function(const void *left, const void *right) \
+    { \
+        const type *one = left, *other = right; \
+        return (one[0] member > other[0] member) - (one[0] member < other[0] member); \
+    }
+
 /* For RESERVE and RESERVE_BOTH: list and other point to the lists' pointers, of whatever type. */
 void array_grow(void *list, size_t item_bytes, void *other, size_t other_bytes, void *capacity,
                 size_t capacity_bytes, uint64_t wanted);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "array.h"
 #include "interrupt.h"
 #include "progress.h"
 #include "splitmix64.h"
@@ -57,11 +58,7 @@ size_t rounds_low_rank(size_t count)
     return rank;
 }
 
-static int rounds_by_value(const void *left, const void *right)
-{
-    double first = *(const double *)left, second = *(const double *)right;
-    return (first > second) - (first < second);
-}
+ARRAY_ORDER(rounds_by_value, double,)
 
 double rounds_share(rounds_interval found)
 {

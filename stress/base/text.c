@@ -99,10 +99,7 @@ void text_print(FILE *out, text_escape *escape, const char *format, ...)
 void text_add(char *text, size_t size, const char *format, ...)
 {
     const size_t used = strlen(text);
-    va_list values;
-    va_start(values, format);
-    (void)vsnprintf(text + used, size - used, format, values);
-    va_end(values);
+    PROBLEM_PRINT(text + used, size - used, format);
 }
 
 const char *text_bytes(uint64_t bytes, char *text, size_t size)

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,11 +43,8 @@ PROBLEM_FORMAT(3, 4)
 static void help_line(FILE *out, const char *name, const char *format, ...)
 {
     char line[1024];
-    va_list values;
     int length = snprintf(line, sizeof line, "  %-22s ", name);
-    va_start(values, format);
-    vsnprintf(line + length, sizeof line - (size_t)length, format, values);
-    va_end(values);
+    PROBLEM_PRINT(line + length, sizeof line - (size_t)length, format);
     table_cut(line, table_style_for(out, "never").width);
     fprintf(out, "%s\n", line);
 }

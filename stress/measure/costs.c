@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
 #include "../base/progress.h"
 
 #define COSTS_LARGEST ((uint64_t)16 << 30)
@@ -107,11 +108,7 @@ static void costs_sample(costs_bench *bench, sim_cost_kind kind, uint64_t ns)
     samples->ns[samples->count++] = ns;
 }
 
-static int costs_by_time(const void *left, const void *right)
-{
-    uint64_t first = *(const uint64_t *)left, second = *(const uint64_t *)right;
-    return first < second ? -1 : first > second;
-}
+ARRAY_ORDER(costs_by_time, uint64_t,)
 
 /* Samples become rows: of each kind that most of the calls were; a few of another kind are other processes' doing. */
 static void costs_settle(costs_bench *bench, uint64_t bytes)
@@ -254,11 +251,7 @@ enum { FIT_MOST_PAIRS = COSTS_MOST_ROWS * (COSTS_MOST_ROWS - 1) / 2, FIT_COMMENT
 
 typedef struct fit_value { double value, weight; } fit_value;
 
-static int fit_by_value(const void *left, const void *right)
-{
-    double first = ((const fit_value *)left)->value, second = ((const fit_value *)right)->value;
-    return first < second ? -1 : first > second;
-}
+ARRAY_ORDER(fit_by_value, fit_value, .value)
 
 static double fit_median(fit_value *values, size_t count)
 {

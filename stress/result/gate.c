@@ -3,10 +3,10 @@
 #include <ctype.h>
 #include <float.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/array.h"
 #include "../base/hash.h"
 #include "../base/program.h"
 #include "../base/text.h"
@@ -62,11 +62,7 @@ const char *metric_show(long double value, column_unit unit, char *text, size_t 
 
 /* ---- The median and its interval: as many samples left out at either end as rounds_low_rank says */
 
-static int interval_order(const void *one, const void *other)
-{
-    long double left = *(const long double *)one, right = *(const long double *)other;
-    return (left > right) - (left < right);
-}
+ARRAY_ORDER(interval_order, long double,)
 
 interval interval_of(long double *samples, size_t count, int is_timed)
 {
@@ -230,10 +226,7 @@ static int rule_fails(const rule *self, problem *why, const char *format, ...) P
 static int rule_fails(const rule *self, problem *why, const char *format, ...)
 {
     char text[sizeof why->text];
-    va_list values;
-    va_start(values, format);
-    (void)vsnprintf(text, sizeof text, format, values);
-    va_end(values);
+    PROBLEM_PRINT(text, sizeof text, format);
     return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s", self->text, text);
 }
 

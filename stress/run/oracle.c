@@ -2,7 +2,6 @@
 #include "oracle.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,10 +134,7 @@ static int oracle_report(oracle *self, uint64_t op, uint32_t block, const char *
 {
     if (self->violation[0]) return -1;
     char what[256], where[32] = "";
-    va_list values;
-    va_start(values, format);
-    vsnprintf(what, sizeof what, format, values);
-    va_end(values);
+    PROBLEM_PRINT(what, sizeof what, format);
     if (block != ORACLE_NO_BLOCK) snprintf(where, sizeof where, "block %" PRIu32 ": ", block);
     snprintf(self->violation, sizeof self->violation, "op %" PRIu64 ": %s: %s%s", op, name, where, what);
     return -1;

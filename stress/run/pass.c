@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -276,13 +275,10 @@ static void pass_begin_op(const pass *run)
 PROBLEM_FORMAT(3, 4)
 static int pass_stop(pass *run, pass_status status, const char *format, ...)
 {
-    va_list values;
     run->done = 1;
     run->result->status = status;
     run->result->needed_ops = run->op + 1;
-    va_start(values, format);
-    vsnprintf(run->result->message, sizeof run->result->message, format, values);
-    va_end(values);
+    PROBLEM_PRINT(run->result->message, sizeof run->result->message, format);
     return -1;
 }
 

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,11 +121,8 @@ static void worker_run(void *argument)
 PROBLEM_FORMAT(3, 4)
 static int threads_fail(threads *run, pass_status status, const char *format, ...)
 {
-    va_list values;
     if (run->result->status > PASS_OOM) return -1;
-    va_start(values, format);
-    vsnprintf(run->result->message, sizeof run->result->message, format, values);
-    va_end(values);
+    PROBLEM_PRINT(run->result->message, sizeof run->result->message, format);
     run->result->status = status;
     return -1;
 }
