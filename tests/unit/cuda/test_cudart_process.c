@@ -228,14 +228,14 @@ static int skip_kernels_of_threads(void)
     static char kernel;
     const dim3 one = { 1, 1, 1 };
     cudaLaunchConfig_t config;
-    cudaGraph_t graph;
+    cudaGraph_t captured;
     size_t nodes = 0;
     memset(&config, 0, sizeof config);
     int wrong = cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeGlobal) != cudaSuccess;
     wrong += cudaLaunchKernel_ptsz(&kernel, one, one, NULL, 0, NULL) != cudaSuccess;
     wrong += cudaLaunchKernelExC_ptsz(&config, &kernel, NULL) != cudaSuccess;
-    wrong += cudaStreamEndCapture(cudaStreamPerThread, &graph) != cudaSuccess;
-    wrong += cudaGraphGetNodes(graph, NULL, &nodes) != cudaSuccess || nodes != 2;
+    wrong += cudaStreamEndCapture(cudaStreamPerThread, &captured) != cudaSuccess;
+    wrong += cudaGraphGetNodes(captured, NULL, &nodes) != cudaSuccess || nodes != 2;
     return wrong;
 }
 
