@@ -8868,7 +8868,7 @@ static void gpuarena__put_limit(gpuarena__text *out, const gpuarena_config *conf
 
 static int gpuarena__key_is_zero(const gpuarena_config *config, const gpuarena__key *key)
 {
-    if (gpuarena__field_get(config, key)) return 0;
+    if (gpuarena__field_get(config, key) << (key->kind == GPUARENA__SHARE)) return 0;        /* no sign */
     return key->kind != GPUARENA__LIMIT
         || (config->limit_base == GPUARENA_LIMIT_BYTES && !(config->limit_fraction > 0)
             && !(config->limit_fraction < 0));
@@ -9018,7 +9018,8 @@ static int gpuarena__rule_holds(const gpuarena_config *config, const gpuarena__r
 {
     const gpuarena__key *key = &gpuarena__keys[rule->key], *other = &gpuarena__keys[rule->other];
     uint64_t value = gpuarena__field_get(config, key);
-    uint32_t values = key->kind == GPUARENA__CHOICE ? 1u << value : value ? GPUARENA__SET : 0;
+    uint32_t values = key->kind == GPUARENA__CHOICE ? 1u << value
+                      : gpuarena__key_is_zero(config, key) ? 0 : GPUARENA__SET;
     if (!(rule->values & values) || rule->allowed >> gpuarena__field_get(config, other) & 1) return 1;
     gpuarena__put(out, "%s", key->name);
     if (key->kind == GPUARENA__CHOICE) gpuarena__put(out, "=%s", gpuarena__choice_name(key, value));

@@ -90,6 +90,19 @@ static void test_in_force(void)
     script_end();
 }
 
+/* A share of -0, which is 0, is the default, too. */
+static void test_minus_zero(void)
+{
+    char text[256];
+    script("device 1G plain");
+    gpuarena_config config = config_of("backing=segments", -1);
+    config.idle_fraction = config.release_keep = -0.0;
+    gpuarena_config_text(&config, text, sizeof text);
+    CHECK_STR(text, "backing=segments");
+    CHECK_INT(creation(&config), ==, GPUARENA_OK);
+    script_end();
+}
+
 /* A driver whose figures are nonsense: sums with them do not wrap, nor make what is asked of them look small. */
 static int endless(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
 {
@@ -125,6 +138,7 @@ int main(void)
     test_environment();
     test_other_drivers();
     test_in_force();
+    test_minus_zero();
     test_nonsense();
     return tap_done();
 }
