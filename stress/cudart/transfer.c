@@ -169,7 +169,7 @@ static int copy_row(const copy *self, uint64_t row)
     } else if (from->device) {
         devmem_read(&from->device->memory, from->offset + source, width, to->host + target);
     } else {
-        memcpy(to->host + target, from->host + source, width);
+        memmove(to->host + target, from->host + source, width);
     }
     return 0;
 }
