@@ -251,29 +251,25 @@ static void memviz_block(memviz *self, const char *action, const record_block *b
 
 static void memviz_happen(memviz *self, const memviz_entry *event)
 {
-    static const char *const pages[] = { "segment_unmap", "segment_map" };
-    static const char *const segments[] = { "segment_free", "segment_alloc" };
+    static const char *const changes[2][2] = {
+        { "segment_free", "segment_alloc" }, { "segment_unmap", "segment_map" },
+    };
     const record *drawn = self->drawn;
     const memviz_kind kind = (memviz_kind)event->second;
-    const record_block *block = kind == MEMVIZ_FREE || kind == MEMVIZ_ALLOC ? &drawn->blocks[event->third] : NULL;
-    const record_change *change = kind == MEMVIZ_CHANGE ? &drawn->changes[event->third] : NULL;
-    const cell *left = &self->shown->cells[COLUMN_OOM_FREE];
-    switch (kind) {
-    case MEMVIZ_FREE:
-        memviz_block(self, "free_requested", block, block->death_vns);
-        memviz_block(self, "free_completed", block, block->death_vns);
-        return;
-    case MEMVIZ_CHANGE:
-        memviz_item(self, (change->kind == SIM_CALL_VM_MAP || change->kind == SIM_CALL_VM_UNMAP ? pages : segments)
-                    [memviz_comes(change)], "addr", MEMVIZ_BASE + change->offset, change->bytes, 0, change->now_vns,
-                    NULL);
-        return;
-    case MEMVIZ_ALLOC:
-        memviz_block(self, "alloc", block, block->birth_vns);
-        return;
-    case MEMVIZ_REFUSAL:
+    if (kind == MEMVIZ_CHANGE) {
+        const record_change *change = &drawn->changes[event->third];
+        int is_pages = change->kind == SIM_CALL_VM_MAP || change->kind == SIM_CALL_VM_UNMAP;
+        memviz_item(self, changes[is_pages][memviz_comes(change)], "addr", MEMVIZ_BASE + change->offset,
+                    change->bytes, 0, change->now_vns, NULL);
+    } else if (kind == MEMVIZ_REFUSAL) {
+        const cell *left = &self->shown->cells[COLUMN_OOM_FREE];
         memviz_item(self, "oom", "device_free", left->kind == CELL_COUNT ? left->count : 0,
                     drawn->refusal.requested_bytes, 0, 0, NULL);
+    } else {
+        const record_block *block = &drawn->blocks[event->third];
+        if (kind == MEMVIZ_ALLOC) memviz_block(self, "alloc", block, block->birth_vns);
+        else memviz_block(self, "free_requested", block, block->death_vns);
+        if (kind == MEMVIZ_FREE) memviz_block(self, "free_completed", block, block->death_vns);
     }
 }
 

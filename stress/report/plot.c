@@ -186,48 +186,30 @@ void plot_box(const plot *self, const char *class, double x, double y, double wi
             plot_tenths(x), plot_tenths(y), plot_tenths(width), plot_tenths(height));
 }
 
-static void plot_axis_name(const plot *self, const plot_axis *axis, double x, double y, const char *anchor)
+/* Lines or marks at its ticks, what these are, and its name. */
+static void plot_axis_draw(const plot *self, const plot_axis *axis)
 {
-    char text[96];
+    const int is_x = axis == &self->x;
     const char *unit = plot_unit_name(axis);
+    double ticks[PLOT_TICKS];
+    char text[96];
+    size_t count = plot_ticks(axis, ticks);
+    fprintf(self->out, "<path class=\"%s\" d=\"", is_x ? "edge" : "grid");
+    if (is_x) fprintf(self->out, "M%.10g %.10gH%.10g", self->left, self->bottom, self->right);
+    for (size_t at = 0; at < count; at++) {
+        if (is_x) fprintf(self->out, "M%.10g %.10gv4", plot_x(self, ticks[at]), self->bottom);
+        else fprintf(self->out, "M%.10g %.10gH%.10g", self->left, plot_y(self, ticks[at]), self->right);
+    }
+    fputs("\"/>\n", self->out);
+    for (size_t at = 0; at < count; at++) {
+        double x = is_x ? plot_x(self, ticks[at]) : self->left - 6.0;
+        double y = is_x ? self->bottom + 17.0 : plot_y(self, ticks[at]) + 4.0;
+        plot_text(self, x, y, "q", is_x && x <= self->right - 8.0 ? "middle" : "end",
+                  plot_tick_text(axis, ticks[at], text, sizeof text));
+    }
     snprintf(text, sizeof text, "%s%s%s", axis->label, *unit ? ", " : "", unit);
-    plot_text(self, x, y, "q", anchor, text);
-}
-
-static void plot_y_axis(const plot *self)
-{
-    double ticks[PLOT_TICKS];
-    char text[32];
-    size_t count = plot_ticks(&self->y, ticks);
-    fputs("<path class=\"grid\" d=\"", self->out);
-    for (size_t at = 0; at < count; at++) {
-        fprintf(self->out, "M%.10g %.10gH%.10g", self->left, plot_y(self, ticks[at]), self->right);
-    }
-    fputs("\"/>\n", self->out);
-    for (size_t at = 0; at < count; at++) {
-        plot_text(self, self->left - 6.0, plot_y(self, ticks[at]) + 4.0, "q", "end",
-                  plot_tick_text(&self->y, ticks[at], text, sizeof text));
-    }
-    plot_axis_name(self, &self->y, 4.0, self->name_y, "start");
-}
-
-static void plot_x_axis(const plot *self)
-{
-    double ticks[PLOT_TICKS];
-    char text[32];
-    size_t count = plot_ticks(&self->x, ticks);
-    fputs("<path class=\"edge\" d=\"", self->out);
-    fprintf(self->out, "M%.10g %.10gH%.10g", self->left, self->bottom, self->right);
-    for (size_t at = 0; at < count; at++) {
-        fprintf(self->out, "M%.10g %.10gv4", plot_x(self, ticks[at]), self->bottom);
-    }
-    fputs("\"/>\n", self->out);
-    for (size_t at = 0; at < count; at++) {
-        double x = plot_x(self, ticks[at]);
-        plot_text(self, x, self->bottom + 17.0, "q", x > self->right - 8.0 ? "end" : "middle",
-                  plot_tick_text(&self->x, ticks[at], text, sizeof text));
-    }
-    plot_axis_name(self, &self->x, self->right, self->bottom + 33.0, "end");
+    plot_text(self, is_x ? self->right : 4.0, is_x ? self->bottom + 33.0 : self->name_y, "q", is_x ? "end" : "start",
+              text);
 }
 
 void plot_axes(const plot *self)
@@ -236,8 +218,8 @@ void plot_axes(const plot *self)
     fprintf(self->out, "<g class=\"axes\" data-x=\"%.15g %.15g %s\" data-y=\"%.15g %.15g %s\"", self->x.least,
             self->x.most, kinds[self->x.is_log], self->y.least, self->y.most, kinds[self->y.is_log]);
     fprintf(self->out, " data-area=\"%.10g %.10g %.10g %.10g\">\n", self->left, self->top, self->right, self->bottom);
-    if (self->y.label) plot_y_axis(self);
-    if (self->x.label) plot_x_axis(self);
+    if (self->y.label) plot_axis_draw(self, &self->y);
+    if (self->x.label) plot_axis_draw(self, &self->x);
     fputs("</g>\n", self->out);
 }
 
