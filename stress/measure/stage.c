@@ -273,8 +273,9 @@ static double pairs_warm_ns(pairs *self, uint64_t count)
 }
 
 /* What the harness reads itself, the clock's own included, is warm again when the pair begins. */
-static double pairs_cold_ns(pairs *self, uint64_t count, unsigned char *cold)
+static double pairs_cold_ns(pairs *self, uint64_t count)
 {
+    static volatile unsigned char cold[PAIRS_COLD_BYTES];
     uint64_t total_ns = 0;
     for (uint64_t done = 0; done < count; done++) {
         for (size_t at = 0; at < PAIRS_COLD_BYTES; at += 64) cold[at]++;
@@ -367,7 +368,6 @@ static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint6
 int stage_open(stage *self, const cases_row *row, uint64_t seed, problem *why)
 {
     *self = (stage){ .row = row, .rounds = { .random = seed } };
-    self->cold = program_need(1, PAIRS_COLD_BYTES);
     for (int kind = 0; kind < STAGE_ARENAS; kind++) {
         if (stage_open_lane(self, (subject_kind)kind, row->bytes, seed, why)) return -1;
     }
@@ -389,7 +389,6 @@ void stage_close(stage *self)
         free(lane->crowd);
         subject_close(&lane->on);
     }
-    free(self->cold);
 }
 
 static int stage_measure_lane(void *user, size_t index, size_t round, problem *why)
@@ -400,7 +399,7 @@ static int stage_measure_lane(void *user, size_t index, size_t round, problem *w
     if (!lane->crowd) return 0;
     switch (self->row->way) {
     case CASES_WARM:  *ns = pairs_warm_ns(lane->crowd, self->pair_count); break;
-    case CASES_COLD:  *ns = pairs_cold_ns(lane->crowd, self->pair_count, self->cold); break;
+    case CASES_COLD:  *ns = pairs_cold_ns(lane->crowd, self->pair_count); break;
     case CASES_CROWD: return pairs_crowd_ns(lane->crowd, lane->members, self->pair_count, ns, why);
     }
     return 0;

@@ -150,7 +150,6 @@ typedef struct stage {
     size_t           lane_count;
     rounds_loop      rounds;
     uint64_t         pair_count;                 /* of a round */
-    unsigned char   *cold;
 } stage;
 
 /* Opens and warms all lanes; a CUB that is not in this build is left out. -1 and a problem; stage_close in both

@@ -23,7 +23,7 @@ typedef enum map_cell {                          /* what is seen; the first MAP_
     MAP_NOTHING                                  /* the run was over, or the addresses are beyond its own */
 } map_cell;
 
-enum { MAP_UNIT_LOG2 = 16, MAP_AREAS = MAP_HOLE + 1, MAP_AXIS_LOG2 = 38 };
+enum { MAP_WIDTH = 400, MAP_HEIGHT = 192, MAP_UNIT_LOG2 = 16, MAP_AREAS = MAP_HOLE + 1, MAP_AXIS_LOG2 = 38 };
 #define MAP_UNIT ((int64_t)1 << MAP_UNIT_LOG2)
 
 typedef struct map_area { int64_t sums[MAP_AREAS]; } map_area;
@@ -34,7 +34,7 @@ typedef struct map {
     uint64_t       ops, axis;                    /* that they stand for; axis: in units of 2^shift bytes */
     unsigned       shift;
     map_area      *areas;                        /* while it is made; a column more than there are cells */
-    unsigned char *cells;                        /* map_cell, line by line, the lowest address first */
+    unsigned char  cells[MAP_HEIGHT][MAP_WIDTH]; /* map_cell, the lowest address first */
 } map;
 
 static int64_t map_x(const map *self, uint64_t at)
@@ -114,29 +114,23 @@ static map_cell map_choose(const map_area *area)
     return hole >= idle ? MAP_HOLE : MAP_FREE;
 }
 
-static unsigned char *map_line(const map *self, unsigned line)
-{
-    return self->cells + (size_t)line * self->width;
-}
-
 static void map_make(map *self)
 {
     const record *drawn = self->drawn;
     int64_t end_x = map_x(self, RECORD_NEVER), end_y = map_y(self, drawn->axis_bytes);
     const unsigned columns = (unsigned)((end_x + MAP_UNIT - 1) >> MAP_UNIT_LOG2);
     const unsigned lines = (unsigned)((end_y + MAP_UNIT - 1) >> MAP_UNIT_LOG2);
-    self->cells = program_need((size_t)self->width * self->height, 1);
     self->areas = program_need((size_t)(self->width + 1) * self->height, sizeof *self->areas);
     map_rectangle(self, MAP_HOLE, 1, 0, end_x, 0, end_y);
     for (size_t at = 0; at < drawn->change_count; at++) map_add_change(self, &drawn->changes[at]);
     for (size_t at = 0; at < drawn->block_count; at++) map_add_block(self, &drawn->blocks[at]);
-    memset(self->cells, MAP_NOTHING, (size_t)self->width * self->height);
+    memset(self->cells, MAP_NOTHING, sizeof self->cells);
     for (unsigned line = 0; line < lines; line++) {              /* its steps are summed up */
         const map_area *steps = &self->areas[(size_t)line * (self->width + 1)];
         map_area sum = { { 0 } };
         for (unsigned column = 0; column < columns; column++) {
             for (int at = 0; at < MAP_AREAS; at++) sum.sums[at] += steps[column].sums[at];
-            map_line(self, line)[column] = (unsigned char)map_choose(&sum);
+            self->cells[line][column] = (unsigned char)map_choose(&sum);
         }
     }
     free(self->areas);
@@ -144,7 +138,7 @@ static void map_make(map *self)
 
 static unsigned map_run(const map *self, unsigned x, unsigned y)
 {
-    const unsigned char *line = map_line(self, y);
+    const unsigned char *line = self->cells[y];
     unsigned end = x;
     while (end < self->width && line[end] == line[x]) end++;
     return end - x;
@@ -153,7 +147,7 @@ static unsigned map_run(const map *self, unsigned x, unsigned y)
 /* 1: the same run stands in this line, begins and ends there. */
 static int map_same_run(const map *self, unsigned x, unsigned y, unsigned width, unsigned char seen)
 {
-    const unsigned char *line = map_line(self, y);
+    const unsigned char *line = self->cells[y];
     return line[x] == seen && (!x || line[x - 1] != seen) && map_run(self, x, y) == width;
 }
 
@@ -166,7 +160,7 @@ static size_t map_walk(const map *self, int wanted, FILE *out)
     unsigned pen_x = 0, pen_y = 0;
     for (unsigned y = 0; y < self->height; y++) {
         for (unsigned x = 0, width; x < self->width; x += width) {
-            unsigned char seen = map_line(self, y)[x];
+            unsigned char seen = self->cells[y][x];
             unsigned height = 1;
             width = map_run(self, x, y);
             if (seen == MAP_NOTHING || (y && map_same_run(self, x, y - 1, width, seen))) continue;
@@ -184,7 +178,7 @@ static size_t map_walk(const map *self, int wanted, FILE *out)
 /* As wide and high as the workload's axes, and coarser until it takes no more than its share of the document. */
 static map map_of(const drawing *self, const record *drawn)
 {
-    enum { MAP_WIDTH = 400, MAP_HEIGHT = 192, MAP_PIECE_BYTES = 15 };
+    enum { MAP_PIECE_BYTES = 15 };
     map made = { .drawn = drawn, .ops = self->most_ops };
     while (self->most_axis_bytes >> made.shift >> MAP_AXIS_LOG2) made.shift++;
     made.axis = self->most_axis_bytes >> made.shift;
@@ -193,7 +187,6 @@ static map map_of(const drawing *self, const record *drawn)
         made.height = MAP_HEIGHT / divisor;
         map_make(&made);
         if (divisor == 16 || map_walk(&made, 0, NULL) * MAP_PIECE_BYTES <= self->sheet->map_bytes) return made;
-        free(made.cells);
     }
 }
 
@@ -321,7 +314,6 @@ static void figure_map_draw(const drawing *self, const record *drawn)
         fputs("\"/>\n", on->out);
     }
     fputs("</g></g>\n", on->out);
-    free(made.cells);
 }
 
 static void figure_map_legend(const plot *on, const record *drawn)
