@@ -205,22 +205,18 @@ static void json_repeats(FILE *out, const row_list *list)
     case_index_make(&cases, list, list);
     for (size_t index = 0; index < list->count; index++) {
         repeats of;
-        if (repeats_of(&of, &cases, index)) {
-            fprintf(out, "%s\n{", comma);
-            for (int column = COLUMN_WORKLOAD; column <= COLUMN_SEED; column++) {
-                json_cell(out, &list->rows[index], (row_column)column, 0);
-                fputc(',', out);
-            }
-            fprintf(out, "\"repeats\":%zu,\"host_ns_per_op\":", of.count);
-            json_repeats_time(out, &of.ns);
-            const histogram *parts[REPEATS_PARTS];
-            for (int part = 0; part < REPEATS_PARTS; part++) parts[part] = of.sums[part];
-            json_parts(out, "lat", "ns", parts, REPEATS_ALLOC, REPEATS_WAITED, 1);
-            json_parts(out, "rate", "vns", parts, REPEATS_WAITED, REPEATS_PARTS, 1);
-            fputc('}', out);
-            comma = ",";
+        if (!repeats_of(&of, &cases, index)) continue;
+        fprintf(out, "%s\n{", comma);
+        for (int column = COLUMN_WORKLOAD; column <= COLUMN_SEED; column++) {
+            json_cell(out, &list->rows[index], (row_column)column, 0);
+            fputc(',', out);
         }
-        repeats_free(&of);
+        fprintf(out, "\"repeats\":%zu,\"host_ns_per_op\":", of.count);
+        json_repeats_time(out, &of.ns);
+        json_parts(out, "lat", "ns", of.sums, REPEATS_ALLOC, REPEATS_WAITED, 1);
+        json_parts(out, "rate", "vns", of.sums, REPEATS_WAITED, REPEATS_PARTS, 1);
+        fputc('}', out);
+        comma = ",";
     }
     case_index_free(&cases);
     if (comma[1] == '\0') fputs("\n]", out);

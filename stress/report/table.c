@@ -53,21 +53,17 @@ static void table_percentile(const histogram *latency, unsigned per_mille, const
 const char *table_repeats(const case_index *in, size_t row_index, char *text, size_t size)
 {
     repeats of;
-    int is_told = repeats_of(&of, in, row_index) && of.ns.count > 1 && of.sums[REPEATS_ALLOC];
     text[0] = '\0';
-    if (is_told) {
-        const interval *time = &of.ns;
-        const histogram *allocs = of.sums[REPEATS_ALLOC];
-        text_add(text, size, ", %zu times: host ns/op %.1Lf", time->count, time->middle);
-        if (!time->is_known) text_add(text, size, " (an interval takes six times)");
-        else text_add(text, size, " [%.1Lf,%.1Lf]", time->low, time->high);
-        text_add(text, size, "; ns of all %" PRIu64 " allocations together: max %" PRIu64, allocs->count,
-                 allocs->max);
-        table_percentile(allocs, 500, "p50", text, size);
-        table_percentile(allocs, 990, "p99", text, size);
-        table_percentile(allocs, 999, "p99.9", text, size);
-    }
-    repeats_free(&of);
+    if (!repeats_of(&of, in, row_index) || of.ns.count < 2 || !of.sums[REPEATS_ALLOC]) return text;
+    const interval *time = &of.ns;
+    const histogram *allocs = of.sums[REPEATS_ALLOC];
+    text_add(text, size, ", %zu times: host ns/op %.1Lf", time->count, time->middle);
+    if (!time->is_known) text_add(text, size, " (an interval takes six times)");
+    else text_add(text, size, " [%.1Lf,%.1Lf]", time->low, time->high);
+    text_add(text, size, "; ns of all %" PRIu64 " allocations together: max %" PRIu64, allocs->count, allocs->max);
+    table_percentile(allocs, 500, "p50", text, size);
+    table_percentile(allocs, 990, "p99", text, size);
+    table_percentile(allocs, 999, "p99.9", text, size);
     return text;
 }
 

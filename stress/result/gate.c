@@ -197,27 +197,23 @@ void repeats_parts(const row *of, const histogram *parts[REPEATS_PARTS])
 int repeats_of(repeats *made, const case_index *in, size_t row_index)
 {
     const row *first = &in->list->rows[row_index];
-    memset(made, 0, sizeof *made);
     if (case_is_repeat(in, row_index)) return 0;
     row_list rows = case_rows(in, first, case_policy(first));
     made->count = rows.count;
     made->ns = case_samples(&rows, COLUMN_HOST_NS, 1);
+    memset(made->sums, 0, sizeof made->sums);
     for (size_t at = 0; at < rows.count; at++) {
         const histogram *parts[REPEATS_PARTS];
         repeats_parts(&rows.rows[at], parts);
         for (int part = 0; part < REPEATS_PARTS; part++) {
             if (!parts[part]) continue;
-            if (!made->sums[part]) made->sums[part] = program_need(1, sizeof *made->sums[part]);
-            histogram_merge(made->sums[part], parts[part]);
+            if (!made->sums[part]) memset(&made->room[part], 0, sizeof made->room[part]);
+            made->sums[part] = &made->room[part];
+            histogram_merge(&made->room[part], parts[part]);
         }
     }
     free(rows.rows);
     return made->count > 1;
-}
-
-void repeats_free(repeats *self)
-{
-    for (int part = 0; part < REPEATS_PARTS; part++) free(self->sums[part]);
 }
 
 /* ---- Rules: reading them from left to right */

@@ -66,16 +66,16 @@ typedef enum repeats_part {                      /* of a row: in nanoseconds, th
 
 void repeats_parts(const row *of, const histogram *parts[REPEATS_PARTS]);    /* of one row; NULL: it has none */
 
-typedef struct repeats {
-    size_t     count;                            /* rows */
-    interval   ns;                               /* host_ns_per_op of those that have it */
-    histogram *sums[REPEATS_PARTS];              /* NULL: no row has it */
+typedef struct repeats {                         /* which must not move */
+    size_t    count;                             /* rows */
+    interval  ns;                                /* host_ns_per_op of those that have it */
+    const histogram *sums[REPEATS_PARTS];        /* NULL: no row has it */
+    histogram room[REPEATS_PARTS];
 } repeats;
 
 /* Of the row and those that follow it of the same case; the index is of its own list. 1: it is the first of several;
-   0: it is not, or it is alone. repeats_free in both cases. */
-int  repeats_of(repeats *made, const case_index *in, size_t row_index);
-void repeats_free(repeats *self);
+   0: it is not, or it is alone. */
+int repeats_of(repeats *made, const case_index *in, size_t row_index);
 
 /* ---- A rule of --fail-if: `[WORKLOAD/POLICY:]METRIC OP VALUE`, read once */
 
