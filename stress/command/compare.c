@@ -30,7 +30,8 @@ typedef struct compare {
 } compare;
 
 typedef struct compare_row {                     /* a case that both have */
-    row_list      before, after;                 /* its rows there */
+    case_rows     before, after;                 /* its rows there .. */
+    const row    *from, *to;                     /* .. and the first of them */
     compare_found exact, timed;
     int           has_times;                     /* in both */
     char          text[4096];                    /* the metrics that differ, a line each */
@@ -74,7 +75,7 @@ static void compare_varied(compare_row *pair, row_column column)
     const interval from = case_samples(&pair->before, column, 0);
     const interval to = case_samples(&pair->after, column, 0);
     char before[96], after[96], text[CELL_ROOM];
-    int is_simulated = !strncmp(cell_text(&pair->after.rows->cells[COLUMN_DEVICE], text), "sim", 3);
+    int is_simulated = !strncmp(cell_text(&pair->to->cells[COLUMN_DEVICE], text), "sim", 3);
     compare_found found = is_simulated ? COMPARE_CHANGED : COMPARE_AMBIGUOUS;
     int are_apart = from.count && to.count && (to.low > from.high || to.high < from.low);
     if (are_apart && !is_simulated) found = compare_sense(measure, from.low, to.low);
@@ -89,8 +90,8 @@ static compare_found compare_exact(compare_row *pair, row_column column, int is_
     const column_info *measure = &row_table[column];
     char said[64] = "", left[CELL_ROOM], right[CELL_ROOM];
     long double from, to;
-    const char *before = cell_text(&pair->before.rows->cells[column], left);
-    const char *after = cell_text(&pair->after.rows->cells[column], right);
+    const char *before = cell_text(&pair->from->cells[column], left);
+    const char *after = cell_text(&pair->to->cells[column], right);
     if (!strcmp(before, after)) return COMPARE_SAME;
     compare_found found = COMPARE_CHANGED;
     if (measure->unit != UNIT_TEXT && !metric_read(slice_of(before), UNIT_COUNT, &from)
@@ -157,14 +158,14 @@ static void compare_say(compare *self, const compare_row *pair)
 {
     compare_found all = pair->exact > pair->timed ? pair->exact : pair->timed;
     char named[CELL_ROOM], held[CELL_ROOM];
-    const char *workload = cell_text(&pair->after.rows->cells[COLUMN_WORKLOAD], named);
-    const char *holes = cell_text(&pair->after.rows->cells[COLUMN_HOLES], held);
+    const char *workload = cell_text(&pair->to->cells[COLUMN_WORKLOAD], named);
+    const char *holes = cell_text(&pair->to->cells[COLUMN_HOLES], held);
     self->counts[all]++;
     self->rows++;
     if (self->asked->values[CLI_QUIET].given && all == COMPARE_SAME) return;
     printf("%-8s time %-9s  %s%s%s%s%s\n%s", compare_exact_names[pair->exact],
            pair->has_times ? compare_timed_names[pair->timed] : "-", workload, *workload ? "/" : "",
-           case_policy(pair->after.rows), *holes ? " holes " : "", holes, pair->text);
+           case_policy(pair->to), *holes ? " holes " : "", holes, pair->text);
 }
 
 static void compare_alone(compare *self, const row *of, int is_after)
@@ -222,23 +223,21 @@ static void compare_passed_over(const row_list *before, const row_list *after)
     if (told) printf("\n");
 }
 
-/* Two rows, each the first of its case: the cases' rows are searched once, and then asked column by column. */
-static void compare_case(compare *self, const row *before, const row *after)
+/* Two lines, each the first of its case. */
+static void compare_case(compare *self, size_t before, size_t after)
 {
-    compare_row pair = { .before = case_rows(&self->by_before, before, case_policy(before)),
-                         .after = case_rows(&self->by_after, after, case_policy(after)) };
+    compare_row pair = { .before = { &self->by_before, before }, .after = { &self->by_after, after },
+                         .from = &self->before.rows[before], .to = &self->after.rows[after] };
     const row_column *columns;
-    const size_t count = row_columns(pair.before.kind, &columns);
+    const size_t count = row_columns(self->before.kind, &columns);
     for (size_t at = 0; at < count; at++) {
         const row_column column = columns[at];
         int is_key = row_table[column].unit == UNIT_KEY;
-        if (is_key || !row_list_has(&pair.before, column) || !row_list_has(&pair.after, column)) continue;
-        compare_column(&pair, column, row_list_has(&pair.before, COLUMN_RATIO_LOW));
+        if (is_key || !row_list_has(&self->before, column) || !row_list_has(&self->after, column)) continue;
+        compare_column(&pair, column, row_list_has(&self->before, COLUMN_RATIO_LOW));
     }
     compare_decide(&pair);
     compare_say(self, &pair);
-    free(pair.before.rows);
-    free(pair.after.rows);
 }
 
 static int compare_rows(compare *self, problem *why)
@@ -252,7 +251,7 @@ static int compare_rows(compare *self, problem *why)
         if (case_is_repeat(&self->by_before, line)) continue;
         size_t after = case_find(&self->in_after, before, case_policy(before));
         if (after == SIZE_MAX) compare_alone(self, before, 0);
-        else compare_case(self, before, &self->after.rows[after]);
+        else compare_case(self, line, after);
     }
     for (size_t line = 0; line < self->after.count; line++) {
         const row *of = &self->after.rows[line];

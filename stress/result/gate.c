@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "../base/array.h"
-#include "../base/hash.h"
 #include "../base/program.h"
 #include "../base/text.h"
 #include "../policy/policy_name.h"
@@ -125,31 +124,20 @@ size_t case_find(const case_index *in, const row *like, const char *policy)
     return first ? first->value : SIZE_MAX;
 }
 
-row_list case_rows(const case_index *in, const row *like, const char *policy)
-{
-    const size_t first = case_find(in, like, policy);
-    row_list made = *in->list;
-    made.count = 0;
-    for (size_t line = first; line != SIZE_MAX; line = in->next[line]) made.count++;
-    made.rows = program_need(made.count, sizeof *made.rows);
-    made.count = 0;
-    for (size_t line = first; line != SIZE_MAX; line = in->next[line]) made.rows[made.count++] = in->list->rows[line];
-    return made;
-}
-
 int case_is_repeat(const case_index *in, size_t line)
 {
     const row *of = &in->list->rows[line];
     return case_find(in, of, case_policy(of)) < line;
 }
 
-int case_agrees(const row_list *of, row_column column)
+int case_agrees(const case_rows *of, row_column column)
 {
     char first[CELL_ROOM], other[CELL_ROOM];
-    size_t same = 1;
-    while (same < of->count && !strcmp(cell_text(&of->rows->cells[column], first),
-                                       cell_text(&of->rows[same].cells[column], other))) same++;
-    return same >= of->count;
+    const row *rows = of->in->list->rows;
+    const char *text = cell_text(&rows[of->first].cells[column], first);
+    size_t line = of->first;
+    while (line != SIZE_MAX && !strcmp(text, cell_text(&rows[line].cells[column], other))) line = of->in->next[line];
+    return line == SIZE_MAX;
 }
 
 /* -1: the cell holds none. */
@@ -159,13 +147,14 @@ static int case_number(const row *of, row_column column, long double *value)
     return metric_read(slice_of(cell_text(&of->cells[column], text)), UNIT_COUNT, value);
 }
 
-interval case_samples(const row_list *of, row_column column, int is_timed)
+interval case_samples(const case_rows *of, row_column column, int is_timed)
 {
-    long double low = 0.0L, high = 0.0L;
-    long double *samples = program_need(of->count, sizeof *samples);
-    size_t count = 0;
+    long double low = 0.0L, high = 0.0L, *samples = NULL;
+    size_t count = 0, room = 0;
     int has_interval = 0;
-    for (const row *each = of->rows; each < of->rows + of->count; each++) {
+    for (size_t line = of->first; line != SIZE_MAX; line = of->in->next[line]) {
+        const row *each = &of->in->list->rows[line];
+        ARRAY_RESERVE(samples, room, count + 1);
         if (case_number(each, column, &samples[count])) continue;
         has_interval = column == COLUMN_RATIO && !case_number(each, COLUMN_RATIO_LOW, &low)
             && !case_number(each, COLUMN_RATIO_HIGH, &high);
@@ -196,23 +185,22 @@ void repeats_parts(const row *of, const histogram *parts[REPEATS_PARTS])
 
 int repeats_of(repeats *made, const case_index *in, size_t row_index)
 {
-    const row *first = &in->list->rows[row_index];
+    const case_rows rows = { in, row_index };
     if (case_is_repeat(in, row_index)) return 0;
-    row_list rows = case_rows(in, first, case_policy(first));
-    made->count = rows.count;
+    made->count = 0;
     made->ns = case_samples(&rows, COLUMN_HOST_NS, 1);
     memset(made->sums, 0, sizeof made->sums);
-    for (size_t at = 0; at < rows.count; at++) {
+    for (size_t line = row_index; line != SIZE_MAX; line = in->next[line]) {
         const histogram *parts[REPEATS_PARTS];
-        repeats_parts(&rows.rows[at], parts);
+        repeats_parts(&in->list->rows[line], parts);
         for (int part = 0; part < REPEATS_PARTS; part++) {
             if (!parts[part]) continue;
             if (!made->sums[part]) memset(&made->room[part], 0, sizeof made->room[part]);
             made->sums[part] = &made->room[part];
             histogram_merge(&made->room[part], parts[part]);
         }
+        made->count++;
     }
-    free(rows.rows);
     return made->count > 1;
 }
 
@@ -631,13 +619,13 @@ static interval gate_limit(const gate *self, const row *of, gate_verdict *made)
     if (judged->reference) {
         int is_base = rule_refers_to_base(judged), is_timed = row_table[judged->measure].is_timed == COLUMN_IS_TIMED;
         const char *policy = is_base ? made->policy : judged->reference;
-        const row_list rows = case_rows(is_base ? &self->by_base : &self->by_found, of, policy);
+        const case_index *in = is_base ? &self->by_base : &self->by_found;
+        const case_rows rows = { in, case_find(in, of, policy) };
         limit = case_samples(&rows, judged->measure, is_timed);
         if (!limit.count) {
-            snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s", rows.count ? "no number in the row of"
-                     : "no such row of", policy, is_base ? " in " : "", is_base ? self->base_path : "");
+            snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s", rows.first == SIZE_MAX ? "no such row of"
+                     : "no number in the row of", policy, is_base ? " in " : "", is_base ? self->base_path : "");
         }
-        free(rows.rows);
     }
     limit.low = rule_limit(judged, limit.low);
     limit.high = rule_limit(judged, limit.high);
@@ -649,10 +637,9 @@ static void gate_judge_number(const gate *self, const row *of, gate_verdict *mad
     const rule *judged = made->judged;
     const column_unit unit = row_table[judged->measure].unit;
     const interval limit = gate_limit(self, of, made);
-    const row_list rows = case_rows(&self->by_found, of, made->policy);
+    const case_rows rows = { &self->by_found, case_find(&self->by_found, of, made->policy) };
     const interval value = case_samples(&rows, judged->measure,
                                         row_table[judged->measure].is_timed == COLUMN_IS_TIMED);
-    free(rows.rows);
     gate_show(&value, unit, made->value, sizeof made->value);
     gate_show(&limit, unit, made->limit, sizeof made->limit);
     if (!value.count) snprintf(made->note, sizeof made->note, "no %s in this row", judged->column);

@@ -46,16 +46,16 @@ void   case_index_make(case_index *self, const row_list *list, const row_list *l
 void   case_index_free(case_index *self);
 
 const char *case_policy(const row *of);
-/* The first line of the row's case, but that its policy is this one; SIZE_MAX: there
-   is none. All such rows, in order, in a list that borrows all but .rows: free that. */
-size_t   case_find(const case_index *in, const row *like, const char *policy);
-row_list case_rows(const case_index *in, const row *like, const char *policy);
-int      case_is_repeat(const case_index *in, size_t line);  /* of its own list: an earlier row is of the same case */
+/* The first line of the row's case, but that its policy is this one; SIZE_MAX: there is none. */
+size_t case_find(const case_index *in, const row *like, const char *policy);
+int    case_is_repeat(const case_index *in, size_t line);    /* of its own list: an earlier row is of the same case */
+
+typedef struct case_rows { const case_index *in; size_t first; } case_rows;      /* of a case; first: as case_find */
 
 /* Of the rows of one case: whether all have the same in a column, and all numbers there. A ratio beside a ratio_low
    and ratio_high is measured, and where there is one alone has that interval. */
-int      case_agrees(const row_list *of, row_column column);
-interval case_samples(const row_list *of, row_column column, int is_timed);
+int      case_agrees(const case_rows *of, row_column column);
+interval case_samples(const case_rows *of, row_column column, int is_timed);
 
 /* ---- Repeats: rows that are the same but for what was measured. Their times as a median with its interval, and
         their latencies as one histogram, bucket by bucket: percentiles are of that, and no average of percentiles */
