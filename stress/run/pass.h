@@ -48,8 +48,8 @@ typedef struct pass_stream {
 
 typedef struct pass_streams {                    /* zeroed: none */
     device      *device;
-    pass_stream *list;                           /* by number, as the device numbers its own; the first's is 0 */
     uint32_t     count;
+    pass_stream  list[PASS_MAX_STREAMS];         /* by number, as the device numbers its own; the first's is 0 */
     int          has_kernels;                    /* of any */
 } pass_streams;
 
