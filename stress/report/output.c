@@ -50,20 +50,20 @@ static int output_is_file(const output *self, const char *path)
 /* ---- Making files beside their place, and errors that only show when a file is closed */
 
 typedef struct output_file {
-    FILE       *stream;
-    const char *path;
-    char       *made;                            /* where it is written; NULL: at the path itself. Owned, as is: */
-    char       *target;                          /* where that is moved: the path, links followed */
+    FILE *stream;
+    char  made[PROGRAM_PATH_BYTES + 40];         /* where it is written; "": at the path itself */
+    char  target[PROGRAM_PATH_BYTES];            /* where that is moved: the path, links followed */
 } output_file;
 
-/* Where the path leads, if a new file may take the place of what is there; else NULL. *found: zero: nothing is. */
-static char *output_target(const char *path, struct stat *found)
+/* Where the path leads: 1, a new file may take the place of what is there. *found: zero: nothing is. */
+static int output_target(const char *path, char target[PROGRAM_PATH_BYTES], struct stat *found)
 {
     struct stat link;
     memset(found, 0, sizeof *found);
-    if (lstat(path, &link)) return errno == ENOENT ? strdup(path) : NULL;
-    if (stat(path, found) || !S_ISREG(found->st_mode) || found->st_nlink != 1) return NULL;
-    return realpath(path, NULL);
+    if (lstat(path, &link)) {
+        return errno == ENOENT && snprintf(target, PROGRAM_PATH_BYTES, "%s", path) < PROGRAM_PATH_BYTES;
+    }
+    return !stat(path, found) && S_ISREG(found->st_mode) && found->st_nlink == 1 && realpath(path, target);
 }
 
 /* As what it takes the place of: its mode, and the same owner. */
@@ -75,38 +75,27 @@ static int output_is_like(int file, const struct stat *found)
         && !fchmod(file, found->st_mode & 07777);
 }
 
-static void output_file_free(output_file *self)
-{
-    free(self->made);
-    free(self->target);
-    self->made = self->target = NULL;
-}
-
 /* Opens it, if that can be. */
-static void output_file_beside(output_file *self)
+static void output_file_beside(output_file *self, const char *path)
 {
     struct stat found;
-    self->target = output_target(self->path, &found);
-    if (!self->target) return;
-    size_t room = strlen(self->target) + 40;
-    self->made = program_need(room, 1);
-    snprintf(self->made, room, "%s.%ld.part", self->target, (long)getpid());
+    if (!output_target(path, self->target, &found)) return;
+    snprintf(self->made, sizeof self->made, "%s.%ld.part", self->target, (long)getpid());
     int file = open(self->made, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    if (file < 0) return;
-    self->stream = output_is_like(file, &found) ? fdopen(file, "w") : NULL;
+    if (file >= 0 && output_is_like(file, &found)) self->stream = fdopen(file, "w");
     if (self->stream) return;
-    close(file);
-    unlink(self->made);
+    if (file >= 0) close(file);
+    if (file >= 0) unlink(self->made);
+    self->made[0] = '\0';
 }
 
 /* In place is written what is added to, is no regular file, has other names or another owner, or lies in a folder
    that takes no other file. */
 static FILE *output_file_open(output_file *self, const char *path, int is_added)
 {
-    *self = (output_file){ .path = path };
-    if (!is_added) output_file_beside(self);
+    *self = (output_file){ .stream = NULL };
+    if (!is_added) output_file_beside(self, path);
     if (!self->stream) {
-        output_file_free(self);
         errno = 0;
         self->stream = fopen(path, is_added ? "a" : "w");
     }
@@ -122,10 +111,9 @@ static int output_file_close(output_file *self)
     int failed = ferror(self->stream);
     if (!failed) errno = 0;
     failed |= fclose(self->stream);
-    if (self->made && !failed) failed = rename(self->made, self->target);
+    if (*self->made && !failed) failed = rename(self->made, self->target);
     int cause = !failed ? 0 : errno ? errno : -1;
-    if (self->made && failed) unlink(self->made);
-    output_file_free(self);
+    if (*self->made && failed) unlink(self->made);
     return cause;
 }
 
