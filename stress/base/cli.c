@@ -265,8 +265,6 @@ static void cli_free_value(cli_value *value)
 {
     for (size_t item = 0; item < value->item_count; item++) free(value->items[item]);
     free(value->items);
-    value->items = NULL;
-    value->item_count = 0;
 }
 
 void cli_free(cli *self)

@@ -206,7 +206,7 @@ int repeats_of(repeats *made, const case_index *in, size_t row_index)
 
 /* ---- Rules: reading them from left to right */
 
-static int rule_fails(const rule *self, problem *why, const char *format, ...) PROBLEM_FORMAT(3, 4);
+PROBLEM_FORMAT(3, 4)
 static int rule_fails(const rule *self, problem *why, const char *format, ...)
 {
     char text[sizeof why->text];

@@ -74,13 +74,11 @@ static void record_lay_out(record *self)
 /* The highest of each stays. */
 static void record_figures(const memory_use *use, uint64_t figures[RECORD_KEPT_LAST])
 {
-    figures[0] = use->requested_bytes;
-    figures[1] = use->live_bytes;
-    figures[2] = use->reserved_bytes;
-    figures[3] = use->stranded_bytes;
-    figures[4] = use->pending_bytes;
-    figures[5] = use->free_bytes;
-    figures[6] = UINT64_MAX - use->live_bytes;   /* the least live */
+    const uint64_t found[RECORD_KEPT_LAST] = {
+        use->requested_bytes, use->live_bytes, use->reserved_bytes, use->stranded_bytes, use->pending_bytes,
+        use->free_bytes, UINT64_MAX - use->live_bytes,           /* the least live */
+    };
+    memcpy(figures, found, sizeof found);
 }
 
 static void record_bucket_add(record_bucket *self, const record_sample *sample)
