@@ -49,10 +49,11 @@ void figure_number(const drawing *self, size_t row_index, row_column column, con
                before, row_index, row_table[column].name, cell_text(value, text), shown, after);
 }
 
-/* A text of its own. */
+/* A text of its own; nothing, where the row has no number. */
 static void figure_number_text(const drawing *self, double x, double y, const char *anchor, size_t row_index,
                                row_column column, const char *before)
 {
+    if (column == COLUMN_COUNT || self->list->rows[row_index].cells[column].kind == CELL_NONE) return;
     fprintf(self->on.out, "<text class=\"q\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
     figure_number(self, row_index, column, before, "");
     fputs("</text>\n", self->on.out);
@@ -126,13 +127,6 @@ static double figure_bar_value(const row *shown, const figure_bar_kind *kind, ro
     return fmax(0.0, (value->kind == CELL_COUNT ? (double)value->count : value->real) - kind->zero);
 }
 
-/* The number beside a bar; nothing, where the row has none. */
-static void figure_bar_number(const drawing *self, size_t index, row_column column, double x, double y)
-{
-    if (column == COLUMN_COUNT || self->list->rows[index].cells[column].kind == CELL_NONE) return;
-    figure_number_text(self, x, y, "start", index, column, "");
-}
-
 /* Where a bar would be: why there is none. */
 static void figure_bar_missing(const drawing *self, const figure_bar_kind *kind, size_t index, double y)
 {
@@ -164,8 +158,8 @@ static void figure_bar(const drawing *self, const figure_bar_kind *kind, size_t 
     if (within > 0.0) {
         fprintf(on->out, "<path class=\"limit\" d=\"M%.1f %.1fv%.1f\"/>\n", plot_x(on, within), y, height);
     }
-    figure_bar_number(self, index, kind->column, FIGURE_BARS_RIGHT + 6.0, text_y);
-    figure_bar_number(self, index, kind->beside, FIGURE_BARS_RIGHT + 68.0, text_y);
+    figure_number_text(self, FIGURE_BARS_RIGHT + 6.0, text_y, "start", index, kind->column, "");
+    figure_number_text(self, FIGURE_BARS_RIGHT + 68.0, text_y, "start", index, kind->beside, "");
 }
 
 static void figure_bars(drawing *self)
