@@ -301,7 +301,7 @@ def write_file(trace, path):
         with open(path, "w", encoding="ascii", newline="\n") as out:
             trace.write(out)
         return
-    partial = "%s.%d.part" % (path, os.getpid())
+    partial = os.path.join(os.path.dirname(path), ".torch_snapshot.%d" % os.getpid())
     out = open(partial, "x", encoding="ascii", newline="\n")
     try:
         with out:
