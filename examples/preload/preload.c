@@ -179,7 +179,7 @@ EXPORTED cudaError_t cudaFreeAsync_ptsz(void *ptr, cudaStream_t stream)
 }
 
 /* Free is what the program can still allocate: what the device has free beside the headroom, and what the arena
-   keeps, within the limit. */
+   keeps, within the limit and no more than the device has, where the arena's memory is the host's. */
 EXPORTED cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
     cudaError_t code = REAL(cudaMemGetInfo)(free_bytes, total_bytes);
@@ -196,8 +196,9 @@ EXPORTED cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
         left = *free_bytes > config.headroom_bytes ? *free_bytes - config.headroom_bytes : 0;
         left += stats.pending_bytes + stats.cached_bytes;
         below = stats.limit_bytes > stats.live_bytes ? stats.limit_bytes - stats.live_bytes : 0;
-        *free_bytes = (size_t)(left < below ? left : below);
         if (stats.limit_bytes < *total_bytes) *total_bytes = (size_t)stats.limit_bytes;
+        if (left > *total_bytes) left = *total_bytes;
+        *free_bytes = (size_t)(left < below ? left : below);
     }
     inside--;
     return code;

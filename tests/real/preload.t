@@ -61,6 +61,8 @@ ok(-s "$dir/report", 'and is there');
 ($status, $out, $err) = run_program(LIBRARY => 'preload', GPUARENA_CONF => 'headroom=1G');
 my $free = $total - 1024 - 40;
 like($out, qr/^total $total MiB, free $free MiB/m, 'the headroom is not free') or diag $out;
+($status, $out, $err) = run_program(LIBRARY => 'preload', GPUARENA_CONF => 'backing=pinned');
+like($out, qr/^total $total MiB, free $total MiB/m, 'idle memory of the host does not make more free than there is') or diag $out;
 ($status, $out, $err) = run_program(LIBRARY => 'preload', GPUARENA_CONF => 'limit=nonsense');
 like($err, qr/GPUARENA_CONF.*limit/, 'a configuration that cannot be is named');
 is($status, 0, 'and the program runs without an arena');
