@@ -8284,7 +8284,7 @@ static void gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpua
     gpuarena__paged *paged = &arena->paged;
     gpuarena__range *range, *after;
     uint32_t asked = 0;
-    for (range = arena->ranges.first; range && !paged->page_bytes && !arena->lost; range = after) {
+    for (range = arena->ranges.first; range && !arena->lost; range = after) {
         uint64_t then = range->used + arena->config.release_age;
         after = range->after;
         if (!gpuarena__segment_idle(arena, range, 0)) continue;
