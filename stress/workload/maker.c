@@ -139,7 +139,7 @@ uint32_t maker_made(void *self, uint64_t bytes, uint32_t from)
 void maker_free_all(void *of, const uint32_t *blocks, size_t count, uint64_t on_stream)
 {
     maker *self = of;
-    for (size_t i = 0; i < count; i++) stream_free_on(self->builder, blocks[i], on_stream);
+    for (size_t i = 0; i < count; i++) stream_free(self->builder, blocks[i], &on_stream);
 }
 
 void maker_free(void *self, uint32_t block)

@@ -110,8 +110,7 @@ static void reader_free(reader *in, id_entry *entry, const uint64_t *on_stream)
     if (in->builder->failed) return;
     entry->state = ID_FREED;
     entry->line = in->builder->line;
-    if (on_stream) stream_free_on(in->builder, entry->value, *on_stream);
-    else stream_free(in->builder, entry->value);
+    stream_free(in->builder, entry->value, on_stream);
 }
 
 /* ---- Reads `gpuarena-trace 1`, strictly: what is read and written again is the same text, but for comments and
@@ -276,7 +275,7 @@ static void rmm_apply(reader *in, const rmm_row *row)
 {
     const uint64_t on_stream = row->stream == 1 ? 0 : row->stream;
     if (row->action == RMM_FAILURE) {
-        stream_free_on(in->builder, stream_alloc(in->builder, 0, row->bytes, on_stream, reader_no_tag), on_stream);
+        stream_free(in->builder, stream_alloc(in->builder, 0, row->bytes, on_stream, reader_no_tag), &on_stream);
     } else if (row->pointer == 0 && row->action == RMM_ALLOCATE && row->bytes > 0) {
         READER_REFUSE(in, "Pointer is %s for %" PRIu64 " bytes, expected an address",
                       slice_show(row->pointer_text).text, row->bytes);

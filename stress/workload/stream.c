@@ -125,23 +125,15 @@ uint32_t stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint
     return next.first;
 }
 
-static void stream_append_free(stream_builder *builder, uint32_t block, uint64_t on_stream, uint32_t is_named)
+void stream_free(stream_builder *builder, uint32_t block, const uint64_t *on_stream)
 {
-    const op next = { 0, on_stream, block, is_named, OP_FREE };
+    if (stream_is_over(builder)) return;
+    const stream_block *freed = &builder->blocks[block];
+    const op next = { 0, on_stream ? *on_stream : freed->stream, block, on_stream != NULL, OP_FREE };
     stream_append(builder, next);
     if (builder->failed) return;
-    builder->live_bytes -= builder->blocks[block].bytes;
+    builder->live_bytes -= freed->bytes;
     builder->stream->free_count++;
-}
-
-void stream_free(stream_builder *builder, uint32_t block)
-{
-    if (!stream_is_over(builder)) stream_append_free(builder, block, builder->blocks[block].stream, 0);
-}
-
-void stream_free_on(stream_builder *builder, uint32_t block, uint64_t on_stream)
-{
-    if (!stream_is_over(builder)) stream_append_free(builder, block, on_stream, 1);
 }
 
 void stream_step(stream_builder *builder, slice label)
@@ -306,9 +298,7 @@ void stream_copy_op(stream_builder *builder, const stream_copy *copy, const op *
         copy->blocks[next->first] = copy_alloc(builder, copy, next, stream);
         return;
     case OP_FREE:
-        if (block == STREAM_NO_BLOCK) return;
-        if (next->count) stream_free_on(builder, block, stream);
-        else stream_free(builder, block);
+        if (block != STREAM_NO_BLOCK) stream_free(builder, block, next->count ? &stream : NULL);
         return;
     case OP_RIVAL:
         if (!stream_is_over(builder)) stream_append(builder, *next);

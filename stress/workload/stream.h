@@ -93,8 +93,8 @@ int  stream_is_over(const stream_builder *builder);          /* cut or failed: w
 
 /* A block is 0, and means nothing, once it is over. */
 uint32_t stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t on_stream, slice tag);
-void     stream_free(stream_builder *builder, uint32_t block);               /* on the stream of its allocation */
-void     stream_free_on(stream_builder *builder, uint32_t block, uint64_t on_stream);
+/* on_stream NULL: on that of its allocation. */
+void     stream_free(stream_builder *builder, uint32_t block, const uint64_t *on_stream);
 void     stream_step(stream_builder *builder, slice label);
 void     stream_kernel(stream_builder *builder, uint64_t on_stream, uint64_t duration_ns);
 void     stream_touch(stream_builder *builder, uint32_t block);      /* one more block of the kernel appended last */

@@ -34,7 +34,7 @@ static void uniform_make(void *self)
             state->live[state->live_count++] = maker_new(state, bytes);
         } else {
             uint64_t index = maker_draw(state, 0, state->count - 1) % state->live_count;
-            stream_free(builder, state->live[index]);
+            stream_free(builder, state->live[index], NULL);
             state->live[index] = state->live[--state->live_count];
         }
     }
