@@ -10,12 +10,6 @@
 
 typedef struct cuda_held { treap_node place; uint64_t bytes; } cuda_held;    /* ties: the later comes last */
 
-/* The last entry that begins there or below; NULL: there is none. */
-static cuda_held *cuda_table_below(const cuda_table *self, int book, uint64_t key)
-{
-    return treap_until(&self->books[book], key);
-}
-
 /* One piece more lies in the granule, or one less. */
 static void cuda_table_count_piece(device_table *granules, uint64_t granule, int goes)
 {
@@ -47,7 +41,7 @@ void cuda_table_enter(cuda_table *self, cuda_book in, uint64_t key, uint64_t byt
 
 void cuda_table_drop(cuda_table *self, cuda_book from, uint64_t key)
 {
-    cuda_held *gone = cuda_table_below(self, (int)from, key);
+    cuda_held *gone = treap_until(&self->books[from], key);
     if (!gone || gone->place.key != key) return;
     cuda_table_weigh(self, from, gone, 1);
     treap_remove(&self->books[from], &gone->place);
@@ -64,7 +58,7 @@ int cuda_table_holds(const cuda_table *self, const void *ptr, uint64_t bytes)
     for (int book = 0; book <= CUDA_MAPPED; book++) {
         uint64_t at = (uint64_t)(uintptr_t)ptr, left = bytes;
         const cuda_held *held;
-        while ((held = cuda_table_below(self, book, at)) != NULL && at - held->place.key < held->bytes) {
+        while ((held = treap_until(&self->books[book], at)) != NULL && at - held->place.key < held->bytes) {
             uint64_t here = held->bytes - (at - held->place.key);
             if (left <= here) return 1;
             if (book != CUDA_MAPPED) break;
@@ -76,13 +70,6 @@ int cuda_table_holds(const cuda_table *self, const void *ptr, uint64_t bytes)
 }
 
 /* ---- The counting table */
-
-static __thread uint64_t cuda_table_called;
-
-uint64_t cuda_table_thread_calls(void)
-{
-    return cuda_table_called;
-}
 
 static uint64_t cuda_table_address(const void *ptr)
 {
@@ -111,7 +98,7 @@ static void cuda_table_drop_mappings(cuda_table *self, uint64_t address, uint64_
         const gpuarena_driver *behind = &own->inner; \
         pthread_mutex_lock(&own->mutex); \
         own->calls++; \
-        cuda_table_called++; \
+        sim_thread_called++; \
         int code = behind->group.name names; \
         if (!code) booked \
         pthread_mutex_unlock(&own->mutex); \

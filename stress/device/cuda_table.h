@@ -32,7 +32,6 @@ typedef struct cuda_table {                      /* zeroed, but for these two: n
 
 /* *driver: the counting table, for as long as self is. */
 void     cuda_table_fill(cuda_table *self, gpuarena_driver *driver);
-uint64_t cuda_table_thread_calls(void);          /* `calls` of this thread, of all tables */
 /* An entry comes, of bytes > 0, or goes; without one nothing does. A mapping is whole. */
 void     cuda_table_enter(cuda_table *self, cuda_book in, uint64_t key, uint64_t bytes);
 void     cuda_table_drop(cuda_table *self, cuda_book from, uint64_t key);

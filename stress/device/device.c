@@ -243,11 +243,9 @@ void device_thread(device *self, uint64_t thread)
     if (self->machine) sim_thread(self->machine, thread);
 }
 
-uint64_t device_calls(const device *self)
+uint64_t device_calls(void)
 {
-    DEVICE_ON_CUDA(self, return cuda_table_thread_calls());
-    (void)self;
-    return sim_thread_calls();
+    return sim_thread_called;
 }
 
 void device_count(const device *self, device_counters *counters)

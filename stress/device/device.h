@@ -55,8 +55,8 @@ void device_begin_op(device *self, uint64_t op);
 /* Who makes the calls from now on, to the table and below: a number of its own, from 1. CUDA: it knows itself. */
 void device_thread(device *self, uint64_t thread);
 void device_count(const device *self, device_counters *counters);
-/* Of device_counters.calls those of this thread, of all devices of this kind: at little cost, how many it makes. */
-uint64_t device_calls(const device *self);
+/* Of device_counters.calls those of this thread, of all devices: at little cost, how many it makes. */
+uint64_t device_calls(void);
 /* From now on the watcher is told what memory comes and goes; NULL: nobody. */
 void device_watch(device *self, sim_watch_fn *watch, void *user);
 const char *device_finding(const device *self, uint64_t index);              /* as sim_finding; CUDA: NULL */

@@ -50,10 +50,10 @@ static void caller_served(caller *self)
 gpuarena_result caller_alloc(caller *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
 {
     latencies *timing = self->timing;
-    uint64_t calls = device_calls(self->pool->device), start_ns = timing ? progress_clock_ns() : 0;
+    uint64_t calls = device_calls(), start_ns = timing ? progress_clock_ns() : 0;
     gpuarena_result result = pool_alloc(self->pool, ptr, bytes, stream);
     uint64_t spent_ns = timing ? progress_clock_ns() - start_ns : 0;
-    int is_miss = device_calls(self->pool->device) != calls;
+    int is_miss = device_calls() != calls;
     self->misses += (uint64_t)is_miss;
     caller_served(self);
     if (!timing) return result;

@@ -167,6 +167,10 @@ typedef enum sim_call {
 typedef struct sim_call_row { const char *fault_name, *name; int fault_code, cost; unsigned traits; } sim_call_row;
 extern const sim_call_row sim_call_rows[SIM_CALL_KINDS + 1];     /* by kind; the last is of any, for faults */
 
+/* Calls on memory that this thread has made, to all tables: each thread has its own, so that counting keeps nobody
+   waiting. */
+extern __thread uint64_t sim_thread_called;
+
 /* Memory came (OBTAIN, VM_MAP) or went (GIVE_BACK, VM_UNMAP), by a call that succeeded. It must not call
    the device. */
 typedef void sim_watch_fn(void *user, sim_call kind, uint64_t address, uint64_t bytes);

@@ -76,7 +76,6 @@ int sim_pool_chunk(sim *machine, int device, uint64_t bytes);
 
 void        sim_get_counters(const sim *machine, int device, sim_counters *counters);
 void        sim_get_sums(const sim *machine, int device, sim_counters *counters);        /* all but calls and vns */
-uint64_t    sim_thread_calls(void);              /* memory_calls of this thread, of all tables that it has called */
 void        sim_reset_counters(sim *machine, int device);    /* to 0; held_peak_bytes becomes held_bytes */
 
 /* The judge's findings, all devices', oldest first: what was done, by which operation, to which memory, addresses

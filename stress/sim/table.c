@@ -13,25 +13,21 @@
 
 typedef struct table_call {
     sim_device *device;
+    stream_queue *by;                            /* of a stream's entry */
     sim_call    kind;
     int         code;
     fault_type  lie;
     uint64_t    cost_ns;
 } table_call;
 
-static __thread uint64_t table_called;           /* each thread its own: counting keeps nobody waiting */
-
-uint64_t sim_thread_calls(void)
-{
-    return table_called;
-}
+__thread uint64_t sim_thread_called;
 
 static table_call table_begin(const gpuarena_driver *self, sim_call kind, uint64_t bytes, const char *action)
 {
     const sim_device *device = self->user;
     pthread_mutex_lock(&device->sim->mutex);
-    if (sim_call_rows[kind].traits & SIM_COUNTED) table_called++;
-    table_call call = { self->user, kind, SIM_SUCCESS, FAULT_CALL, 0 };
+    if (sim_call_rows[kind].traits & SIM_COUNTED) sim_thread_called++;
+    table_call call = { self->user, NULL, kind, SIM_SUCCESS, FAULT_CALL, 0 };
     call.code = work_begin_call(call.device, kind, bytes, action, &call.lie, &call.cost_ns);
     return call;
 }
@@ -52,15 +48,10 @@ static int table_end(const table_call *call)
         return table_end(&call); \
     }
 
-/* The same of a stream, which is found first: `by`. */
+/* The same of a stream, which is found first: call.by. */
 #define TABLE_STREAM_ENTRY(group, name, kind, bytes, answer) \
-    static int table_##group##_##name ENTRY_##group##_##name \
-    { \
-        table_call call = table_begin(self, SIM_CALL_##kind, bytes, #name); \
-        stream_queue *by = call.code == SIM_SUCCESS ? work_find_stream(call.device, stream, &call.code) : NULL; \
-        if (by) call.code = (answer); \
-        return table_end(&call); \
-    }
+    TABLE_ENTRY(group, name, kind, bytes, \
+                (call.by = work_find_stream(call.device, stream, &call.code)) != NULL ? (answer) : call.code)
 
 /* ---- Clearing memory, as cudaMemsetAsync with 0: pattern 0, from the call on */
 
@@ -97,12 +88,12 @@ TABLE_ENTRY(device, clear, MEMSET_ASYNC, bytes, table_issue_clear(call.device, p
 
 TABLE_ENTRY(events, create, EVENT_WITH_FLAGS, 0, event ? event_create(call.device, 0, event) : SIM_INVALID_VALUE)
 TABLE_ENTRY(events, destroy, EVENT_DESTROY, 0, event_destroy(call.device->sim, event))
-TABLE_STREAM_ENTRY(events, record, EVENT_RECORD, 0, event_record(call.device, event, by))
+TABLE_STREAM_ENTRY(events, record, EVENT_RECORD, 0, event_record(call.device, event, call.by))
 TABLE_ENTRY(events, query, EVENT_QUERY, 0, event_wait(call.device, event, "cudaEventQuery", NULL))
 TABLE_ENTRY(events, host_wait, EVENT_SYNCHRONIZE, 0,
             event_wait(call.device, event, "cudaEventSynchronize", &call.cost_ns))
 TABLE_STREAM_ENTRY(events, stream_wait, STREAM_WAIT_EVENT, 0,
-                   event_follow(call.device, by, event, "cudaStreamWaitEvent"))
+                   event_follow(call.device, call.by, event, "cudaStreamWaitEvent"))
 TABLE_ENTRY(events, device_wait, DEVICE_SYNCHRONIZE, 0,
             work_wait_device(call.device, "cudaDeviceSynchronize", &call.cost_ns))
 
@@ -115,7 +106,7 @@ static int table_ask_capture(const sim_device *device, const stream_queue *by, i
     return code;
 }
 
-TABLE_STREAM_ENTRY(capture, active, STREAM_IS_CAPTURING, 0, table_ask_capture(call.device, by, active))
+TABLE_STREAM_ENTRY(capture, active, STREAM_IS_CAPTURING, 0, table_ask_capture(call.device, call.by, active))
 TABLE_ENTRY(capture, exchange_mode, EXCHANGE_CAPTURE_MODE, 0, capture_exchange_mode(call.device->sim, mode))
 
 /* ---- Memory, as cudaMalloc, cudaFree, cudaMemGetInfo and the other kinds' calls */

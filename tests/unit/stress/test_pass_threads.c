@@ -85,14 +85,14 @@ enum { SHARED_THREADS = 4, SHARED_CALLS = 5000 };
 static void *shared_thread(void *argument)
 {
     const gpuarena_driver *table = argument;
-    uint64_t page, calls = sim_thread_calls(), failed = 0;
+    uint64_t page, calls = sim_thread_called, failed = 0;
     void *event;
     for (int call = 0; call < SHARED_CALLS; call++) {
         failed += table->vm.create(table, &page, 2 * MIB, 0) || table->vm.destroy(table, page, 2 * MIB);
         failed += table->events.create(table, &event) || table->events.destroy(table, event);
         failed += table->now_ns(table) == 0;
     }
-    return failed || sim_thread_calls() - calls != 2 * SHARED_CALLS ? argument : NULL;
+    return failed || sim_thread_called - calls != 2 * SHARED_CALLS ? argument : NULL;
 }
 
 static void test_shared_device(void)
@@ -126,7 +126,7 @@ static void test_shared_entries(void)
     device *shared = device_open(&config, &why);
     if (!shared) give_up(why.text);
     const gpuarena_driver *table = device_driver(shared);
-    uint64_t calls = device_calls(shared);
+    uint64_t calls = device_calls();
     CHECK(!table->memory.info(table, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes) && total_bytes);
     CHECK(!table->memory.obtain(table, GPUARENA_MEMORY_DEVICE, &memory, 4 * MIB, NULL) && memory);
     CHECK(!table->clear(table, memory, 4 * MIB, NULL));
@@ -145,7 +145,7 @@ static void test_shared_entries(void)
     CHECK(!table->capture.active(table, NULL, &active) && !active);
     CHECK(!table->capture.exchange_mode(table, &mode) && mode == 0);
     CHECK(table->now_ns(table) > 0);
-    CHECK_MSG(device_calls(shared) - calls == 9, "calls on memory alone are counted, each once");
+    CHECK_MSG(device_calls() - calls == 9, "calls on memory alone are counted, each once");
     CHECK_STR(table->code_name(table, 2), "cudaErrorMemoryAllocation");
     CHECK_INT(table->classify(table, 2), ==, GPUARENA_STATUS_NO_MEMORY);
     device_close(shared, NULL);
