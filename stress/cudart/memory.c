@@ -279,7 +279,9 @@ CUDART_FUNCTION(cudaMemPoolCreate, (cudaMemPool_t *handle, const struct cudaMemP
 static int pool_destroy(sim_device *device, mempool *pool)
 {
     if (pool == device->pools) return SIM_INVALID_VALUE;
-    mempool_close(device, pool);
+    pool->is_closed = 1;
+    if (device->current_pool == pool) device->current_pool = NULL;
+    mempools_settle(device);
     return SIM_SUCCESS;
 }
 

@@ -19,17 +19,16 @@ static const bfc_rules bfc_onnx = { MODEL_MIB, 1024 * MODEL_MIB, 8192, 0 };
 typedef struct bfc {
     model            base;
     const bfc_rules *rules;
-    piece_set       *free;                       /* of its only heap */
     uint64_t         step_bytes;                 /* what the next region is at least */
 } bfc;
 
 /* The smallest free chunk that fits, cut if the rest is worth it. NULL: none fits. */
 static piece *bfc_take(bfc *self, uint64_t bytes)
 {
-    piece *found = piece_set_best(self->free, bytes);
+    piece *found = piece_set_best(&self->base.heaps->free, bytes);
     if (!found) return NULL;
     int splits = found->bytes >= 2 * bytes || found->bytes - bytes >= BFC_SLACK_BYTES;
-    return model_cut(&self->base, self->free, found, bytes, splits);
+    return model_cut(&self->base, &self->base.heaps->free, found, bytes, splits);
 }
 
 /* what the limit allows still, in whole units of 256 bytes */
@@ -51,7 +50,7 @@ static void bfc_region(bfc *self, uint64_t bytes, uint64_t least_bytes)
         if (bytes < least_bytes) return;
         self->base.failed = GPUARENA_OK;
     }
-    if (made) piece_set_add(self->free, made);
+    if (made) piece_set_add(&self->base.heaps->free, made);
 }
 
 /* The step stays doubled where it was doubled for this request; else it is doubled for the next. */
@@ -72,7 +71,8 @@ static void bfc_extend(bfc *self, uint64_t bytes)
 static uint64_t bfc_idle(const bfc *self)
 {
     uint64_t idle = 0;
-    for (const piece *at = piece_set_first(self->free); at; at = piece_set_after(self->free, at)) {
+    const piece_set *of = &self->base.heaps->free;
+    for (const piece *at = piece_set_first(of); at; at = piece_set_after(of, at)) {
         if (!at->previous && !at->next) idle += at->bytes;
     }
     return idle;
@@ -84,7 +84,7 @@ static void bfc_collect(bfc *self, uint64_t bytes)
     uint64_t idle = bfc_idle(self);
     if (!idle || bytes > bfc_room(self) + idle) return;
     self->base.failed = GPUARENA_OK;
-    model_release(&self->base, self->free);
+    model_release(&self->base, &self->base.heaps->free);
     if (!self->base.failed) bfc_extend(self, bytes);
 }
 
@@ -116,9 +116,8 @@ static void bfc_trim(model *base)
 static void bfc_open(model *base)
 {
     bfc *self = (bfc *)base;
-    model_heap *only = model_heap_of(base, NULL, 0, sizeof *only);
+    (void)model_heap_of(base, NULL, 0, sizeof(model_heap));
     const bfc_rules *rules = self->rules = base->kind == &model_ort ? &bfc_onnx : &bfc_tensorflow;
-    self->free = &only->free;
     self->step_bytes = base->limit_bytes < rules->first_bytes ? memory_round_up(base->limit_bytes, BFC_UNIT)
                                                               : rules->first_bytes;
     if (!self->step_bytes) self->step_bytes = BFC_UNIT;

@@ -393,7 +393,6 @@ static gpuarena_result model_leave(model *self, uint64_t bytes, model_refusal *r
 
 static piece *model_find(const model *self, const void *ptr)
 {
-    if (!self->live.count) return NULL;
     return (piece *)(uintptr_t)device_table_find(&self->live, (uint64_t)(uintptr_t)ptr);
 }
 

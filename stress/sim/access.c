@@ -89,7 +89,7 @@ void access_use(sim_device *device, const stream_queue *by, const access_range *
     if (verdict == TOUCH_UNORDERED) {
         ENGINE_REPORT(device, "%s: not ordered after op %" PRIu64 " on %s", access_uses(device, by, range, 0).text,
                       other.op, access_stream(other.stream).text);
-        judge_is_of_order(book);
+        if (book->count <= JUDGE_KEPT) book->are_of_order[book->count - 1] = 1;
     } else if (verdict == TOUCH_TAKEN) {
         ENGINE_REPORT(device, "%s: handed to another since, who used them at op %" PRIu64 " on %s",
                       access_uses(device, by, range, 1).text, other.op, access_stream(other.stream).text);

@@ -68,11 +68,6 @@ void devmem_close(int file)
     close(file);
 }
 
-uint64_t devmem_handle_count(const devmem *memory)
-{
-    return memory->page_count - memory->obtained.count;      /* one page each */
-}
-
 /* ---- Mappings: found from the granules of addresses that they lie at */
 
 enum { DEVMEM_LEAF = 2048 };                     /* granules of a leaf */

@@ -65,8 +65,7 @@ void     devmem_init(devmem *memory, int device, uint64_t capacity_bytes, uint64
                      uint64_t address_end);
 void     devmem_destroy(devmem *memory);
 uint64_t devmem_free_bytes(const devmem *memory);
-uint64_t devmem_handle_count(const devmem *memory);          /* pages that were not obtained, */
-uint64_t devmem_mapping_count(const devmem *memory);         /*   and mappings */
+uint64_t devmem_mapping_count(const devmem *memory);         /* of what was not obtained */
 
 /* Whole granules, without an address; give: it must not be mapped any more. O(granules). */
 devmem_result devmem_take_page(devmem *memory, uint64_t bytes, devmem_page **taken);

@@ -22,11 +22,6 @@ void judge_report(judge *book, int device, const char *format, ...)
     va_end(values);
 }
 
-void judge_is_of_order(judge *book)
-{
-    if (book->count <= JUDGE_KEPT) book->are_of_order[book->count - 1] = 1;
-}
-
 const char *judge_text(const judge *book, uint64_t index)
 {
     return index < book->count && index < JUDGE_KEPT ? book->texts[index] : NULL;

@@ -18,7 +18,6 @@ typedef struct judge {
 } judge;
 
 void        judge_report(judge *book, int device, const char *format, ...) PROBLEM_FORMAT(3, 4);
-void        judge_is_of_order(judge *book);      /* the latest is about two uses that nothing orders */
 const char *judge_text(const judge *book, uint64_t index);
 
 /* ---- Vector clocks: for every line of work, up to which position all is known to come before */

@@ -229,13 +229,6 @@ void mempools_settle(sim_device *device)
     }
 }
 
-void mempool_close(sim_device *device, mempool *self)
-{
-    self->is_closed = 1;
-    if (device->current_pool == self) device->current_pool = NULL;
-    mempools_settle(device);
-}
-
 void mempools_destroy(sim_device *device)
 {
     while (device->pools) mempool_destroy(device, device->pools);

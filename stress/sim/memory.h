@@ -56,7 +56,6 @@ struct mempool_block {
 
 mempool *mempool_of(sim_device *device);         /* the device's own, made if need be */
 mempool *mempool_create(sim_device *device);
-void     mempool_close(sim_device *device, mempool *self);
 void     mempools_destroy(sim_device *device);
 
 /* Chunks that are all free go back, down to so many bytes. */

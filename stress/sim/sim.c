@@ -326,7 +326,7 @@ void sim_get_sums(const sim *machine, int device, sim_counters *counters)
     counters->memory_vns = found->counted.memory_vns;
     counters->held_bytes = found->memory.held_bytes;
     counters->held_peak_bytes = found->memory.held_peak_bytes;
-    counters->handle_count = devmem_handle_count(&found->memory);
+    counters->handle_count = found->memory.page_count - found->memory.obtained.count;        /* one each */
     counters->mapping_count = devmem_mapping_count(&found->memory);
     counters->reserved_address_bytes = found->memory.reserved.bytes;
     counters->rival_bytes = found->memory.rival_bytes;
