@@ -1882,7 +1882,8 @@ typedef struct gpuarena__paged {
     uint64_t span_bytes;                         /* of addresses, that a range has */
     uint64_t idle_count;                         /* pages whose handle lies inside one free block */
     uint64_t large_count;
-    uint64_t idle_low_count;                     /* release AGE: the fewest idle ones of this span so far */
+    uint64_t idle_low_count;                     /* release AGE: the fewest idle ones of this span so far; */
+    uint64_t idle_due;                           /*   it ends at this clock */
     uint64_t peak_bytes;                         /* of live, as growth saw it since pages went back; */
     uint64_t past_peak_bytes;                    /*   and that of the statistics then */
     gpuarena__handle *spare;                     /* handles that are mapped nowhere; */
@@ -8292,8 +8293,10 @@ static void gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpua
         else if ((!asked++ && gpuarena__ask_capturing(arena, error)) || error->result == GPUARENA_CAPTURE
                 || !gpuarena__segment_give_back(arena, range, stream, error)) range->used = now;
     }
+    if (now < paged->idle_due) due = gpuarena__min(due, paged->idle_due);
     arena->release_due = due;
-    if (!paged->page_bytes) return;
+    if (!paged->page_bytes || now < paged->idle_due) return;
+    paged->idle_due = now + arena->config.release_age;
     gpuarena__note_idle_low(arena);
     if (paged->idle_low_count)
         (void)gpuarena__release_more(arena, arena->stats.reserved_bytes
