@@ -8351,6 +8351,7 @@ static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__e
    only in part; the segments obtained so far are marked fresh. */
 static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__error *error)
 {
+    uint64_t before = arena->stats.reserved_bytes;
     gpuarena__range *range;
     uint32_t index;
     for (range = arena->ranges.first; range; range = range->after) range->fresh = 0;
@@ -8359,7 +8360,8 @@ static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__error *
            && (index = gpuarena__grow(arena, GPUARENA__GRANULE, target - arena->stats.reserved_bytes,
                                       NULL, error)) != 0)
         gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address)->fresh = 1;
-    if (arena->memory == GPUARENA_MEMORY_ASYNC) (void)gpuarena__wait_device(arena, NULL);
+    if (arena->memory == GPUARENA_MEMORY_ASYNC && arena->stats.reserved_bytes > before)
+        (void)gpuarena__wait_device(arena, NULL);
     return arena->stats.reserved_bytes >= target;
 }
 
