@@ -735,7 +735,9 @@ typedef enum gpuarena_action_kind {
     GPUARENA_ACTION_USE,                         /* block: as it is; stream: the one that uses it */
     GPUARENA_ACTION_RESIZE,                      /* block: as it is now */
     GPUARENA_ACTION_GROW, GPUARENA_ACTION_RELEASE, /* block: the segment, whole and free. Paged:
-                                                    bytes of the pages; ptr: one place that they back */
+                                                    bytes of the pages; ptr: one place that they back.
+                                                    Pages that the driver refuses to destroy are told of
+                                                    as released, and as grown when they are used again */
     GPUARENA_ACTION_REMAP,                       /* as GROW, for pages that were moved there */
     GPUARENA_ACTION_LIMIT,                       /* block.bytes: the new limit; state NONE */
     GPUARENA_ACTION_FAIL, GPUARENA_ACTION_MISUSE /* failure: the record */
@@ -903,8 +905,8 @@ typedef struct gpuarena_config {
     X(unplanned_count) /* allocations in a step with a plan that it did not serve */ \
     X(plan_count) /* plans made, or packed anew */ \
     X(gpu_wait_count) /* times that a stream was made to wait (stage 6), or that the host waited for an \
-                         event (stages 3 and 7) or for the device (stage 8, trim, a failed reserve, and \
-                         releases of segments that are not quiet) */ \
+                         event (stages 3 and 7) or for the device (stage 8, trim, a reserve that failed or \
+                         is of ASYNC memory, and releases of segments that are not quiet) */ \
     X(sync_wait_count) /* frees, and segments of async memory, that only a device wait makes quiet */ \
     X(event_error_count) /* failed calls on events: none of these events counts as completed */ \
     X(host_bytes) /* host memory held for bookkeeping */
@@ -961,7 +963,8 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *driver);
 
 /* Creates an arena. config NULL means all defaults. The environment variable is read.
-     Driver     memory.info; obtain for config.initial_bytes or growth FIXED, of paged arenas the group vm.
+     Driver     memory.info; obtain for config.initial_bytes or growth FIXED, of paged arenas the group vm;
+                with backing ASYNC then events.device_wait.
      Results    INVALID_CONFIG (failure.detail names the environment variable, if that is at fault, the key,
                 and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; for FIXED: not even one
                 granule), NOT_SUPPORTED (the driver lacks entries for scrub, share or peers, or a device
@@ -1094,7 +1097,7 @@ GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_
      Failure    gives back what this call grew, after a wait for the device where it was joined with memory
                 that streams freed. What the driver or a capture keeps from going back stays as cached memory,
                 and driver_error_count rises.
-     Cost       O(segments), paged O(holes x pages). Driver: the groups memory, vm, events. */
+     Cost       O(segments), paged O(holes x pages). Driver: the groups memory, vm, events, capture. */
 GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
 
 /* Releases idle segments and pages until reserved memory is at most keep_bytes, or nothing is idle; both are
@@ -1105,7 +1108,7 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
                 released; or it refused a page, and the release ended there. HOST_MEMORY: releasing part of a
                 free block takes some. CAPTURE, DEVICE_LOST: the release ended there. A refusal in a sub-arena
                 is counted in that arena's statistics alone.
-     Cost       O(segments x log segments + free blocks). Driver: the groups memory, vm, events. */
+     Cost       O(segments x log segments + free blocks). Driver: the groups memory, vm, events, capture. */
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes);
 
 /* Sets the limit to exactly `bytes`: see THE LIMIT. 0 means zero bytes; GPUARENA_NO_LIMIT means no limit. The
@@ -1113,7 +1116,7 @@ GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes,
    exceed their parent's.
      Results    as gpuarena_trim, from the release of idle memory above the limit, which is in force
                 nevertheless. stats.excess_bytes is the memory above it that remains.
-     Cost       O(segments x log segments + free blocks). Driver: the groups memory, vm, events. */
+     Cost       O(segments x log segments + free blocks). Driver: the groups memory, vm, events, capture. */
 GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes);
 
 /* Frees every live block, each as gpuarena_free on this stream would. Segments are kept.
@@ -4044,8 +4047,8 @@ static int gpuarena__is_lost(const gpuarena *arena, gpuarena__error *error)
 enum {
     GPUARENA__COUNTED = 1,                       /* counts in stats.driver_call_count */
     GPUARENA__OBTAINS = 2,                 /* obtains memory: NO_MEMORY means OUT_OF_MEMORY, DRIVER_REFUSED */
-    GPUARENA__RELEASES = 4                       /* releases or waits, or may forbid that: UNLOADING means
-                                                    success, as all is gone */
+    GPUARENA__RELEASES = 4                       /* releases, waits, or tells whether that is allowed:
+                                                    UNLOADING means success, as all is gone */
 };
 /* The entries of the table, by groups. X(group, entry, bits) */
 #define GPUARENA__MEMORY_ENTRIES(X) \
@@ -7023,7 +7026,7 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
     }
     gpuarena__reserved_peak_note(arena);         /* a failed attempt leaves no peak */
     if (!done) return 0;
-    if (commit.need > commit.move)               /* new ones, and spare ones, which nobody was told of */
+    if (commit.need > commit.move)               /* new pages, and spare ones: no observer counts those */
         gpuarena__tell_pages(arena, GPUARENA_ACTION_GROW, begin, commit.need - commit.move, stream);
     if (commit.move) gpuarena__tell_pages(arena, GPUARENA_ACTION_REMAP, begin, commit.move, stream);
     return 1;
@@ -8306,7 +8309,7 @@ static void gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpua
 
 /* Release PRESSURE, before growth. Not if the headroom would then keep the arena from growing again for a
    need that its idle memory may serve. No sum wraps: release_bytes, headroom and free memory are at most
-   MAX_TOTAL, growth is at most a segment. */
+   MAX_TOTAL, and growth is at most a segment, or the addresses behind a block. */
 static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t bytes, gpuarena_stream stream)
 {
     uint64_t free_bytes, total_bytes, wanted = arena->config.release_bytes + bytes, unmapped;
@@ -9114,7 +9117,8 @@ static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_byte
     if (config->wait_ms && !config->driver->now_ns)
         return gpuarena__put(out, "wait_ms: the driver has no clock");
     gpuarena__set_defaults(config, total_bytes);
-    if (!gpuarena__key_sound(config, &gpuarena__keys[GPUARENA__KEY_page], out)) return 0;   /* the driver's */
+    if (!gpuarena__key_sound(config, &gpuarena__keys[GPUARENA__KEY_page], out))
+        return 0;                                /* the default is the driver's, whatever that is */
     config->environment = "";
     if (!gpuarena__default_limit(config, free_bytes, total_bytes, out)) return 0;
     if (config->initial_bytes > config->limit_bytes)
