@@ -60,7 +60,8 @@ CUDART_STREAM_FUNCTION(cudaStreamQuery, (cudaStream_t stream),
                        work_wait_stream(self.device, self.stream, "cudaStreamQuery", NULL))
 CUDART_STREAM_FUNCTION(cudaStreamGetFlags, (cudaStream_t stream, unsigned int *flags),
                        CALL_PUT(flags, self.stream->is_blocking ? cudaStreamDefault : cudaStreamNonBlocking))
-CUDART_STREAM_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priority), CALL_PUT(priority, self.stream->priority))
+CUDART_STREAM_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priority),
+                       CALL_PUT(priority, self.stream->priority))
 #if CUDART_VERSION >= 12080
 CUDART_STREAM_FUNCTION(cudaStreamGetDevice, (cudaStream_t stream, int *device), CALL_PUT(device, self.stream->device))
 #endif
