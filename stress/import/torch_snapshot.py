@@ -13,6 +13,7 @@ import resource
 import signal
 import stat
 import sys
+import tempfile
 
 ABOUT = """Turns a PyTorch memory snapshot into a trace that `stress run -w replay:FILE` reads.
 
@@ -301,11 +302,13 @@ def write_file(trace, path):
         with open(path, "w", encoding="ascii", newline="\n") as out:
             trace.write(out)
         return
-    partial = os.path.join(os.path.dirname(path), ".torch_snapshot.%d" % os.getpid())
-    out = open(partial, "x", encoding="ascii", newline="\n")
+    descriptor, partial = tempfile.mkstemp(prefix=".torch_snapshot.", dir=os.path.dirname(path))
     try:
-        with out:
+        with open(descriptor, "w", encoding="ascii", newline="\n") as out:
             trace.write(out)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(partial, 0o666 & ~mask)
         os.replace(partial, path)
     except BaseException:
         os.unlink(partial)
