@@ -8,7 +8,7 @@ static const uint64_t cub_sizes[CUB_BINS] = { 512, 4096, 32768, 262144, 2097152 
 
 typedef struct cub {
     model    base;
-    piece   *cached[CUB_BINS];                   /* by piece.next: what was freed first comes first */
+    piece   *cached[CUB_BINS], **ends[CUB_BINS]; /* by piece.next: what was freed first comes first */
     uint64_t cached_bytes;
 } cub;
 
@@ -19,10 +19,11 @@ static int cub_bin(uint64_t bytes)               /* CUB_BINS: none */
     return bin;
 }
 
-static piece *cub_remove(cub *self, piece **from)
+static piece *cub_remove(cub *self, int bin, piece **from)
 {
     piece *removed = *from;
     *from = removed->next;
+    if (!removed->next) self->ends[bin] = from;
     removed->next = NULL;
     self->cached_bytes -= removed->bytes;
     return removed;
@@ -34,7 +35,7 @@ static piece *cub_search(cub *self, int bin, gpuarena_stream stream)
     const gpuarena_driver *driver = &self->base.driver;
     for (piece **at = &self->cached[bin]; *at && !self->base.failed; at = &(*at)->next) {
         int code = (*at)->stream == stream ? 0 : driver->events.query(driver, (*at)->owner);
-        if (!code) return cub_remove(self, at);
+        if (!code) return cub_remove(self, bin, at);
         if (model_status(driver, code) != GPUARENA_STATUS_NOT_READY) model_check(&self->base, "cudaEventQuery", code);
     }
     return NULL;
@@ -52,7 +53,7 @@ static void cub_trim(model *base)
 {
     cub *self = (cub *)base;
     for (int bin = 0; bin < CUB_BINS; bin++) {
-        while (self->cached[bin] && !base->failed) cub_give_back(self, cub_remove(self, &self->cached[bin]));
+        while (self->cached[bin] && !base->failed) cub_give_back(self, cub_remove(self, bin, &self->cached[bin]));
     }
 }
 
@@ -91,10 +92,10 @@ static void cub_free(model *base, piece *freed, gpuarena_stream stream)
         cub_give_back(self, freed);
         return;
     }
-    piece **end = &self->cached[bin];
-    while (*end) end = &(*end)->next;
-    *end = freed;
     freed->state = PIECE_FREE;
+    if (!self->cached[bin]) self->ends[bin] = &self->cached[bin];
+    *self->ends[bin] = freed;
+    self->ends[bin] = &freed->next;
     self->cached_bytes += freed->bytes;
     model_record(base, freed->owner, freed->stream);
 }

@@ -20,6 +20,13 @@ sub trace_of {
                 (map { "f @{[2 * $_]} 0" } 1 .. $count / 2), (map { "a @{[$count + $_]} 4096 1" } 1 .. $count / 2), '');
 }
 
+# Blocks that are all freed, each on a stream of its own or, where `streams` is 0, on one.
+sub freed_of {
+    my ($count, $bytes, $streams) = @_;
+    return spew("$count.$bytes.trace", join "\n", 'gpuarena-trace 1',
+                (map { "a $_ $bytes @{[$_ * $streams]}" } 1 .. $count), (map { "f $_" } 1 .. $count), '');
+}
+
 sub rows_of {
     my ($count) = @_;
     return spew("$count.csv", join "\n", 'workload,policy,device,seed,status,driver_calls',
@@ -28,6 +35,10 @@ sub rows_of {
 
 my @commands = (
     ['a replay on async', 1000, sub { ('run', '-w', 'replay:' . trace_of($_[0]), qw(-q -p async --no-timing)) }],
+    ['frees on many streams', 60,
+     sub { ('run', '-w', 'replay:' . freed_of($_[0], 4 << 20, 1), qw(-q -p raw --no-timing)) }],
+    ["frees into CUB's bins", 1500,
+     sub { ('run', '-w', 'replay:' . freed_of($_[0], 512, 0), qw(-q -p cub --verify off --no-timing)) }],
     ['compare', 100, sub { ('compare', (rows_of($_[0])) x 2, '-q') }],
     ['compare by rules', 100, sub { ('compare', (rows_of($_[0])) x 2, '-q', '--fail-if', 'driver_calls > base') }],
 );
