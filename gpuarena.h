@@ -542,9 +542,9 @@ typedef enum gpuarena_status {                   /* the meaning of a driver's co
     GPUARENA_STATUS_CAPTURING,                   /* impossible during a capture: result CAPTURE */
     GPUARENA_STATUS_NOT_SUPPORTED,               /* result NOT_SUPPORTED */
     GPUARENA_STATUS_FAILED,                      /* anything else: result DRIVER_ERROR */
-    GPUARENA_STATUS_LOST,                        /* sticky: DEVICE_LOST. After it no driver call is made but
-                                                    exchange_mode, to restore the thread's mode, code_name
-                                                    and now_ns */
+    GPUARENA_STATUS_LOST,                        /* sticky: DEVICE_LOST. After it the only driver calls are
+                                                    code_name, now_ns, and exchange_mode, which restores
+                                                    the thread's mode */
     GPUARENA_STATUS_UNLOADING                    /* the process ends: releases succeed, the rest fails */
 } gpuarena_status;
 typedef enum gpuarena_memory {                   /* kinds of memory, by config.backing. A table returns
@@ -10864,8 +10864,8 @@ static int gpuarena__cuda_has(int device, CUdevice_attribute attribute)
 }
 
 /* Fills the groups vm and fd, or leaves those empty that the device or its driver lacks: the table works
-   without them. All functions came with one release of the driver: if one is missing, no table has the groups
-   until a later one has looked again. */
+   without them. All functions came with one release of the driver: if one is missing, both groups stay empty,
+   and the next table looks again. */
 static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
 {
     gpuarena__cuda_functions found;
@@ -13103,7 +13103,7 @@ static gpuarena_result gpuarena__free_slow(gpuarena *arena, void *ptr, gpuarena_
     gpuarena__prepare_free(arena, stream);
     slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
     if (!slot) return gpuarena__end(arena, gpuarena__fail_pointer(arena, ptr, stream));
-    if (stream == GPUARENA_OWN_STREAM)           /* a release then waits for it alone */
+    if (stream == GPUARENA_OWN_STREAM)           /* by its handle, a release waits for that stream alone */
         stream = gpuarena__own_stream(arena, gpuarena__node_at(arena, *slot));
     if (!gpuarena__free_scrubbed(arena, *slot, stream, &error))
         return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, stream));
