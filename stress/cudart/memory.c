@@ -241,7 +241,8 @@ static int pool_take_back(call *self, uint64_t address, cudaStream_t stream)
     if (!by) return code;
     if (engine_offset(self->device, address, &offset) && devmem_find(&self->device->memory, offset, &place)
         && !place.range->pool) {
-        return memory_give_back(self->device, address, MEMORY_ANY_BYTES, &self->cost_ns);
+        return by->capture ? SIM_NOT_SUPPORTED
+                           : memory_give_back(self->device, address, MEMORY_ANY_BYTES, &self->cost_ns);
     }
     return mempool_take_back(self->device, by, address, MEMORY_ANY_BYTES, "cudaFreeAsync");
 }
