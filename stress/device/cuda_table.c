@@ -161,7 +161,7 @@ static int cuda_table_undo(const gpuarena_driver *inner, int book, uint64_t key,
     }
 }
 
-/* Addresses are of no weight: they stay where something is mapped still, and of others only the code is told. */
+/* Addresses are of no weight: all of them stay where a mapping does, and else only the code is told. */
 uint64_t cuda_table_clear(cuda_table *self, int *failed)
 {
     uint64_t kept_bytes = 0, mapped_bytes = 0;

@@ -1,4 +1,4 @@
-/* Lanes, and rounds over them. */
+/* Subjects, pairs and lanes, and rounds over them; pairs among free blocks; instructions, by callgrind. */
 #include "stage.h"
 
 #include <errno.h>

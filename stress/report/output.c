@@ -84,8 +84,10 @@ static void output_file_beside(output_file *self, const char *path)
     int file = open(self->made, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (file >= 0 && output_is_like(file, &found)) self->stream = fdopen(file, "w");
     if (self->stream) return;
-    if (file >= 0) close(file);
-    if (file >= 0) unlink(self->made);
+    if (file >= 0) {
+        close(file);
+        unlink(self->made);
+    }
     self->made[0] = '\0';
 }
 

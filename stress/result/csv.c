@@ -167,8 +167,9 @@ static row_kind csv_kind(const csv_table *table)
         for (size_t column = 0; column < table->column_count; column++) {
             known += (size_t)row_has(kind, column_find(table->cells[column]));
         }
-        if (known > most) best = kind;
-        if (known > most) most = known;
+        if (known <= most) continue;
+        best = kind;
+        most = known;
     }
     return best;
 }
