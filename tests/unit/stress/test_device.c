@@ -131,7 +131,8 @@ static int run_is_right(const model *self, const cuda_table *table, uint64_t pla
     while (end < PLACES && self->behind[end]) end++;
     uint64_t run = end > place ? (end - place) * PAGE - inside : 0;
     return cuda_table_holds(table, at_address(address), bytes) == (bytes <= run)
-        && cuda_table_holds(table, at_address(address), run) && !cuda_table_holds(table, at_address(address), run + 1);
+        && cuda_table_holds(table, at_address(address), run)
+        && !cuda_table_holds(table, at_address(address), run + 1);
 }
 
 static void test_books(void)
