@@ -10805,7 +10805,7 @@ static int gpuarena__cuda_ipc_open_handle(const gpuarena_driver *self,
     return code;
 }
 
-/* What was closed stays closed, as memory that was freed. */
+/* An import that was closed stays closed, even if the caller's device cannot be made current again. */
 static int gpuarena__cuda_ipc_close_handle(const gpuarena_driver *self, void *ptr)
 {
     GPUARENA__CUDA_CALL(cudaIpcCloseMemHandle(ptr));

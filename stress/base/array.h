@@ -31,12 +31,12 @@
         *(rank) = array_low; \
     } while (0)
 
-/* A function that qsort compares with: items by a member, as `.op`, or, where none is named, by themselves. */
+/* A function that qsort compares with: items by a member, as ->op, or by themselves: [0]. */
 #define ARRAY_ORDER(function, type, member) \
     static int function(const void *left, const void *right) \
     { \
         const type *one = left, *other = right; \
-        return (one[0] member > other[0] member) - (one[0] member < other[0] member); \
+        return (one member > other member) - (one member < other member); \
     }
 
 /* For RESERVE and RESERVE_BOTH: list and other point to the lists' pointers, of whatever type. */

@@ -58,7 +58,7 @@ size_t rounds_low_rank(size_t count)
     return rank;
 }
 
-ARRAY_ORDER(rounds_by_value, double,)
+ARRAY_ORDER(rounds_by_value, double, [0])
 
 double rounds_share(rounds_interval found)
 {

@@ -92,6 +92,12 @@ static int vm_create(call *self, CUmemGenericAllocationHandle *handle, size_t by
     return code;
 }
 
+static sim_device *vm_device_of(const call *self, const CUmemAllocationProp *prop)
+{
+    int code;
+    return vm_described(self, prop, &code);
+}
+
 VM_FUNCTION(cuMemAddressReserve, 10020, (CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
                                          unsigned long long flags),
             NULL, bytes, vm_reserve(&self, address, bytes, alignment, flags == 0 && hint % VM_HOST_PAGE_BYTES == 0))
@@ -99,7 +105,7 @@ VM_FUNCTION(cuMemAddressFree, 10020, (CUdeviceptr address, size_t bytes), vm_own
             vmem_release(self.device, address, bytes, &self.cost_ns))
 VM_FUNCTION(cuMemCreate, 10020, (CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
                                  unsigned long long flags),
-            vm_described(&self, prop, &(int){ 0 }), bytes, vm_create(&self, handle, bytes, prop, flags))
+            vm_device_of(&self, prop), bytes, vm_create(&self, handle, bytes, prop, flags))
 VM_FUNCTION(cuMemRelease, 10020, (CUmemGenericAllocationHandle handle), vmem_device_of(self.machine, handle), 0,
             vmem_destroy(self.device, handle, VMEM_ANY_BYTES, &self.cost_ns))
 VM_FUNCTION(cuMemMap, 10020, (CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,

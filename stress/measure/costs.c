@@ -108,7 +108,7 @@ static void costs_sample(costs_bench *bench, sim_cost_kind kind, uint64_t ns)
     samples->ns[samples->count++] = ns;
 }
 
-ARRAY_ORDER(costs_by_time, uint64_t,)
+ARRAY_ORDER(costs_by_time, uint64_t, [0])
 
 /* Samples become rows: of each kind that most of the calls were; a few of another kind are other processes' doing. */
 static void costs_settle(costs_bench *bench, uint64_t bytes)
@@ -251,7 +251,7 @@ enum { FIT_MOST_PAIRS = COSTS_MOST_ROWS * (COSTS_MOST_ROWS - 1) / 2, FIT_COMMENT
 
 typedef struct fit_value { double value, weight; } fit_value;
 
-ARRAY_ORDER(fit_by_value, fit_value, .value)
+ARRAY_ORDER(fit_by_value, fit_value, ->value)
 
 static double fit_median(fit_value *values, size_t count)
 {

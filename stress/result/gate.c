@@ -61,7 +61,7 @@ const char *metric_show(long double value, column_unit unit, char *text, size_t 
 
 /* ---- The median and its interval: as many samples left out at either end as rounds_low_rank says */
 
-ARRAY_ORDER(interval_order, long double,)
+ARRAY_ORDER(interval_order, long double, [0])
 
 interval interval_of(long double *samples, size_t count, int is_timed)
 {

@@ -93,7 +93,7 @@ static void record_bucket_add(record_bucket *self, const record_sample *sample)
     self->is_used = 1;
 }
 
-ARRAY_ORDER(record_compare_samples, record_sample, .op)
+ARRAY_ORDER(record_compare_samples, record_sample, ->op)
 
 /* The samples of all buckets, each once, in order of time; how many. */
 static record_sample *record_samples_of(const record_bucket *buckets, size_t count, size_t *sample_count)

@@ -55,7 +55,7 @@ sub bounds {
     my ($default, $none, $limited, $least) = @$found{qw(default none limited least)};
     within("$name: footprint", $default->{status}, $default->{footprint}, 1.06);
     within("$name: pages moved an allocation", $default->{status}, moved($default), $workload->{moved} // 0.05);
-    within("$name: footprint, idle=0", $none->{status}, $none->{footprint}, $workload->{idle_none} // 1.04);
+    within("$name: footprint, idle=0", $none->{status}, $none->{footprint}, 1.04);
     within("$name: pages moved under 1.02 x peak", $limited->{status}, moved($limited),
            $workload->{moved_under_limit} // 0.1);
     within("$name: capacity", $least->{status}, $least->{ratio}, 1.02);
