@@ -762,9 +762,10 @@ typedef gpuarena_result gpuarena_write_fn(const char *text, size_t bytes, void *
 /* ---- configuration. Zero means the default in every field. Copied at creation. Defaults are in brackets.
    Words in capitals are values, or headings of the manual: "see RELEASE". */
 typedef enum gpuarena_backing {
-    GPUARENA_BACKING_AUTO,                       /* PAGED if driver.vm and driver.events exist, unless share
-                                                    WHOLE, step, step_max, growth STEP or DOUBLE ask for
-                                                    SEGMENTS */
+    GPUARENA_BACKING_AUTO,                       /* PAGED if driver.vm and driver.events exist and
+                                                    driver.page_bytes is a power of two of at most 1 GiB,
+                                                    unless share WHOLE, step, step_max, growth STEP or
+                                                    DOUBLE ask for SEGMENTS */
     GPUARENA_BACKING_PAGED,                      /* addresses backed by pages that can move */
     GPUARENA_BACKING_SEGMENTS,                   /* segments of device memory, as cudaMalloc's; */
     GPUARENA_BACKING_PINNED,                     /*   of page-locked host memory; */
@@ -9041,8 +9042,10 @@ static int gpuarena__choose_backing(gpuarena_config *config, gpuarena__text *out
 {
     const gpuarena_driver *driver = config->driver;
     int stepped = config->growth >= GPUARENA_GROWTH_STEP || config->step_bytes || config->step_max_bytes,
-        can_page = driver->vm.reserve && driver->page_bytes && driver->events.create;
-    if (config->backing == GPUARENA_BACKING_AUTO && can_page && !stepped
+        can_page = driver->vm.reserve && driver->page_bytes && driver->events.create,
+        page_fits = gpuarena__is_power_of_two(driver->page_bytes)
+            && driver->page_bytes <= gpuarena__keys[GPUARENA__KEY_page].high;
+    if (config->backing == GPUARENA_BACKING_AUTO && can_page && page_fits && !stepped
         && config->share != GPUARENA_SHARE_WHOLE)
         config->backing = GPUARENA_BACKING_PAGED;
     if (config->backing == GPUARENA_BACKING_AUTO) {          /* keys of pages have no effect then */
@@ -9112,13 +9115,13 @@ static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_byte
         return gpuarena__put(out, "release_at: above the device's size");
     if (config->step_max_bytes && config->step_max_bytes < config->step_bytes)
         return gpuarena__put(out, "step_max: below step");
-    if (config->page_bytes && config->page_bytes % config->driver->page_bytes)
-        return gpuarena__put(out, "page: expected a multiple of the driver's");
     if (config->wait_ms && !config->driver->now_ns)
         return gpuarena__put(out, "wait_ms: the driver has no clock");
     gpuarena__set_defaults(config, total_bytes);
     if (!gpuarena__key_sound(config, &gpuarena__keys[GPUARENA__KEY_page], out))
         return 0;                                /* the default is the driver's, whatever that is */
+    if (config->page_bytes && config->page_bytes % config->driver->page_bytes)
+        return gpuarena__put(out, "page: expected a multiple of the driver's");
     config->environment = "";
     if (!gpuarena__default_limit(config, free_bytes, total_bytes, out)) return 0;
     if (config->initial_bytes > config->limit_bytes)
