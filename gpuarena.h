@@ -13189,16 +13189,17 @@ GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind)
 /* >>resize =============================================================================================
    Resizing a block in place, or not at all. */
 
-/* Reserves host memory to free a tail: a node, its uses, and one more for a capture's. 0: none. */
-static int gpuarena__tail_reserve(gpuarena *arena, const gpuarena__node *node)
+/* The nodes that the free of a tail takes: one, its uses, and one more for a capture's. */
+static uint32_t gpuarena__tail_nodes(const gpuarena *arena, const gpuarena__node *node)
 {
     uint32_t use_at, count = arena->streams.list[node->record].home ? 2 : 1;
     for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next) count++;
-    return gpuarena__nodes_reserve(arena, count);
+    return count;
 }
 
 /* Ends a live block's room and frees its tail, which is no block of its own in the statistics or the table:
-   cuts the block in two with the same uses. Host memory is reserved. */
+   cuts the block in two with the same uses; freed_on MULTI_STREAM: without uses, since a wait for the device
+   covers them. Host memory is reserved. */
 static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, uint32_t freed_on)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index), *rest;
@@ -13217,7 +13218,8 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
         stream->reserved_uses++;
         arena->nodes.kept_count++;
     }
-    for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next)
+    use_at = freed_on == GPUARENA__MULTI_STREAM ? 0 : node->use_at;
+    for (; use_at; use_at = gpuarena__node_at(arena, use_at)->next)
         gpuarena__uses_put(arena, rest, gpuarena__node_at(arena, use_at)->record, 0);
     arena->stats.live_count++;
     arena->stats.free_count--;
@@ -13226,16 +13228,22 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
 }
 
 /* Frees the tail of a live block, cleared if that is configured. *freed_on: the record of the stream that it
-   is freed on. 0 without an error: no host memory. */
+   is freed on; MULTI_STREAM also if other threads have named further uses while it was cleared, and there is
+   no host memory for them. 0 and an error: nothing is cleared and freed. */
 static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep, gpuarena_stream stream,
                                   uint32_t *freed_on, gpuarena__error *error)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint32_t count = gpuarena__tail_nodes(arena, node);
+    int done;
     if (keep == gpuarena__node_bytes(node)) return 1;
-    if (!gpuarena__tail_reserve(arena, node)                 /* reserved before anything is cleared */
-        || !gpuarena__scrub_free(arena, index, node->address + keep, &stream, error)
-        || !gpuarena__tail_reserve(arena, node)) return 0;   /* others may have had it meanwhile */
-    *freed_on = gpuarena__freed_on(arena, node, stream);
+    if (!gpuarena__nodes_keep(arena, count)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    done = gpuarena__scrub_free(arena, index, node->address + keep, &stream, error);
+    arena->nodes.kept_count -= count;
+    if (!done) return 0;
+    if (gpuarena__nodes_reserve(arena, gpuarena__tail_nodes(arena, node)))
+        *freed_on = gpuarena__freed_on(arena, node, stream);
+    else *freed_on = GPUARENA__MULTI_STREAM;
     gpuarena__tail_free(arena, index, keep, *freed_on);
     return 1;
 }
@@ -13459,8 +13467,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     } else {
         gpuarena__note_idle_low(arena);
         if (!gpuarena__block_shrink(arena, index, req.bytes, stream, &freed_on, &error))
-            return error.result == GPUARENA_OK ? gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL)
-                                               : gpuarena__fail_resize(arena, index, &error, 0, stream);
+            return gpuarena__fail_resize(arena, index, &error, 0, stream);
     }
     arena->stats.requested_bytes += bytes - node->as.live.requested;
     node->as.live.requested = bytes;
