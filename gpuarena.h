@@ -13443,31 +13443,33 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
 
 static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
-    gpuarena__error error = gpuarena__no_error();
+    gpuarena__error error;
     uint32_t *slot, index, freed_on = GPUARENA__MULTI_STREAM;
     gpuarena__node *node;
     gpuarena__request req;
-    if (bytes && gpuarena__lookup_find(arena, gpuarena__address(ptr))) gpuarena__prepare_free(arena, stream);
-    slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));      /* others may have freed it */
-    if (!slot) return gpuarena__fail_pointer(arena, ptr, stream);
-    if (!bytes) return gpuarena__fail_argument(arena, "bytes: 0; free the block instead");
-    index = *slot;
-    node = gpuarena__node_at(arena, index);
-    if (gpuarena__keeps_exported(arena, index, &error)) return gpuarena__fail(arena, &error, 0, stream);
-    if (!gpuarena__resize_request(arena, node, bytes, stream, &req, &error))
-        return gpuarena__fail_resize(arena, index, &error, bytes, stream);
-    if (req.bytes > gpuarena__node_bytes(node)) {
+    for (;;) {                                   /* again if growth finds that the block is another by now */
+        error = gpuarena__no_error();
+        if (bytes && gpuarena__lookup_find(arena, gpuarena__address(ptr)))
+            gpuarena__prepare_free(arena, stream);
+        slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));  /* others may have freed it */
+        if (!slot) return gpuarena__fail_pointer(arena, ptr, stream);
+        if (!bytes) return gpuarena__fail_argument(arena, "bytes: 0; free the block instead");
+        index = *slot;
+        node = gpuarena__node_at(arena, index);
+        if (gpuarena__keeps_exported(arena, index, &error)) return gpuarena__fail(arena, &error, 0, stream);
+        if (!gpuarena__resize_request(arena, node, bytes, stream, &req, &error))
+            return gpuarena__fail_resize(arena, index, &error, bytes, stream);
+        if (req.bytes <= gpuarena__node_bytes(node)) {
+            gpuarena__note_idle_low(arena);
+            if (gpuarena__block_shrink(arena, index, req.bytes, stream, &freed_on, &error)) break;
+            return gpuarena__fail_resize(arena, index, &error, 0, stream);
+        }
         if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
             return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
-        if (gpuarena__is_lost(arena, &error)
-            || !gpuarena__block_grow_clean(arena, index, &req, stream, &error))
-            return error.result == GPUARENA_OK   /* the block is another by now: from the beginning */
-                ? gpuarena__resize(arena, ptr, bytes, stream)
-                : gpuarena__fail_resize(arena, index, &error, bytes, stream);
-    } else {
-        gpuarena__note_idle_low(arena);
-        if (!gpuarena__block_shrink(arena, index, req.bytes, stream, &freed_on, &error))
-            return gpuarena__fail_resize(arena, index, &error, 0, stream);
+        if (!gpuarena__is_lost(arena, &error)
+            && gpuarena__block_grow_clean(arena, index, &req, stream, &error)) break;
+        if (error.result != GPUARENA_OK)
+            return gpuarena__fail_resize(arena, index, &error, bytes, stream);
     }
     arena->stats.requested_bytes += bytes - node->as.live.requested;
     node->as.live.requested = bytes;

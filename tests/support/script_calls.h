@@ -795,11 +795,14 @@ static void *run_elsewhere(void *user)
     return NULL;
 }
 
-static void do_elsewhere(words *w)               /* elsewhere COMMAND: another thread calls */
+static void do_elsewhere(words *w)               /* elsewhere COMMAND: another thread calls, whose stack is small */
 {
+    pthread_attr_t small;
     pthread_t thread;
-    int arena = call.arena;
-    if (pthread_create(&thread, NULL, run_elsewhere, w) || pthread_join(thread, NULL)) blame("no other thread");
+    int arena = call.arena, fails = pthread_attr_init(&small) || pthread_attr_setstacksize(&small, KIB(512));
+    if (fails || pthread_create(&thread, &small, run_elsewhere, w) || pthread_join(thread, NULL))
+        blame("no other thread");
+    (void)pthread_attr_destroy(&small);
     call.arena = arena;
 }
 
