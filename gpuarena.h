@@ -12696,7 +12696,8 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
     gpuarena__request req;
     uint64_t address;
     uint32_t index;
-    if (gpuarena__is_lost(arena, &error) || !gpuarena__request_check(arena, request, &req, &error))
+    if ((request->bytes && gpuarena__is_lost(arena, &error))         /* 0 bytes need no device */
+        || !gpuarena__request_check(arena, request, &req, &error))
         return gpuarena__fail(arena, &error, request->bytes, request->stream);
     if (!req.bytes) {
         *ptr = NULL;
@@ -13038,7 +13039,7 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena__request req;
-    if (arena->lost) return GPUARENA_DEVICE_LOST;
+    if (arena->lost && request->bytes) return GPUARENA_DEVICE_LOST;
     if (!gpuarena__request_check(arena, request, &req, &error))
         return error.result == GPUARENA_INVALID_ARGUMENT
             ? gpuarena__fail(arena, &error, request->bytes, request->stream) : error.result;
