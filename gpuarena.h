@@ -4377,16 +4377,20 @@ static int gpuarena__unretire(gpuarena *arena, uint32_t count, gpuarena__error *
     return 1;
 }
 
-/* Retires addresses. Their place in the table is reserved. */
+/* Retires addresses. Their place in the table is reserved, as for each segment. Addresses that the driver
+   refuses to take back stay in the table, as if they were the youngest. */
 static void gpuarena__retire(gpuarena *arena, uint64_t address, uint64_t bytes)
 {
-    gpuarena__retired *list = arena->paged.retired;
+    gpuarena__retired *list = arena->paged.retired, refused;
+    uint32_t *count = &arena->paged.retired_count;
     if (!gpuarena__unretire(arena, GPUARENA__RETIRED - 1, NULL)) {
-        arena->stats.driver_error_count++;       /* the oldest addresses are lost */
-        memmove(list, list + 1, --arena->paged.retired_count * sizeof *list);
+        arena->stats.driver_error_count++;
+        refused = list[0];
+        memmove(list, list + 1, (*count - 1) * sizeof *list);
+        list[*count - 1] = refused;
     }
-    list[arena->paged.retired_count].address = address;
-    list[arena->paged.retired_count++].bytes = bytes;
+    list[*count].address = address;
+    list[(*count)++].bytes = bytes;
 }
 
 /* Obtains a guarded segment. 1 with range->guarded GUARDED: it is complete. 1 with another value, and an
@@ -4397,7 +4401,7 @@ static int gpuarena__guard_obtain(gpuarena *arena, void **memory, gpuarena__rang
 {
     uint64_t page = arena->driver.page_bytes, bytes = range->bytes;
     if (!GPUARENA__RESERVE(arena, gpuarena__retired, arena->paged.retired, arena->paged.retired_count,
-                           GPUARENA__RETIRED - arena->paged.retired_count, arena->paged.retired_room))
+                           arena->paged.segment_count + 1, arena->paged.retired_room))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (!GPUARENA__ASK(arena, error, vm, reserve,
                        (&arena->driver, memory, bytes + page, gpuarena__max(page, arena->unit)))) return 0;
