@@ -1895,6 +1895,7 @@ typedef struct gpuarena__paged {
     uint64_t spare_pages;                        /* their pages */
     uint32_t holes;                              /* their list */
     uint32_t unmap_failed_count;                 /* holes that the driver failed to unmap */
+    uint64_t kept_begin, kept_end;               /* a block grows to here: these pages are not released */
     gpuarena__retired *retired;                  /* debug GUARD: addresses of past segments, oldest first */
     uint32_t retired_count, retired_room;
 } gpuarena__paged;
@@ -6625,9 +6626,9 @@ static uint64_t gpuarena__large_find(const gpuarena *arena, uint64_t count, uint
    what waits for nothing; 0: all, once its waits are over. */
 static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
 {
-    uint64_t count;
+    uint64_t begin = arena->paged.kept_begin, end = arena->paged.kept_end, count;
     if (!arena->paged.page_bytes) return gpuarena__idle_segments(arena, quiet);
-    count = quiet ? gpuarena__quiet_pages(arena, 0, 0) : gpuarena__idle_pages(arena, 0, 0);
+    count = quiet ? gpuarena__quiet_pages(arena, begin, end) : gpuarena__idle_pages(arena, begin, end);
     count += arena->paged.spare_pages;
     return gpuarena__idle_segments(arena, quiet) + count * arena->paged.page_bytes;
 }
@@ -7140,7 +7141,7 @@ static int gpuarena__small_release(gpuarena *arena, uint64_t keep, gpuarena__err
         before = arena->stats.reserved_bytes;
         count = gpuarena__whole(gpuarena__above(before, keep), page) / page;
         if (!gpuarena__spares_reserve(arena, count)) count = paged->spare_room - paged->spare_count;
-        (void)gpuarena__pages_claim(arena, count, 0, 0, 0, &claimed, &said);
+        (void)gpuarena__pages_claim(arena, count, paged->kept_begin, paged->kept_end, 0, &claimed, &said);
         if (!gpuarena__claimed_release(arena, claimed, error)) return 0;
     } while (arena->stats.reserved_bytes > keep && arena->stats.reserved_bytes < before);
     if (said.result == GPUARENA_OK || arena->stats.reserved_bytes <= keep) return 1;
@@ -7168,7 +7169,7 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
     if (done && arena->stats.reserved_bytes > keep) {
         said = gpuarena__no_error();
         (void)gpuarena__large_release(arena, gpuarena__whole(arena->stats.reserved_bytes - keep, page) / page,
-                                      0, 0, &said);
+                                      arena->paged.kept_begin, arena->paged.kept_end, &said);
         done = said.result == GPUARENA_OK;
         if (!done) *error = said;
     }
@@ -13333,7 +13334,10 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
         return gpuarena__set_reason(error, GPUARENA_REASON_NEIGHBOUR);
     if (!gpuarena__nodes_keep(arena, 4)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     gpuarena__room_end(arena, index);
+    arena->paged.kept_begin = begin;
+    arena->paged.kept_end = end;
     done = gpuarena__commit_hard(arena, begin, end, req->stream, error);
+    arena->paged.kept_begin = arena->paged.kept_end = 0;
     arena->nodes.kept_count -= 4;
     if (node->as.live.serial != serial || !gpuarena__node_live(node))    /* another thread has freed it */
         return gpuarena__set_error(error, GPUARENA_OK);
