@@ -5147,15 +5147,16 @@ static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t record, uint64_t
     return links.head;
 }
 
-/* Moves a free block to the record where it belongs after its wait. */
-static void gpuarena__block_resolve(gpuarena *arena, uint32_t index, uint32_t to, uint64_t ticket)
+/* Moves a free block to the record where it belongs after its wait. Returns the joined block. */
+static uint32_t gpuarena__block_resolve(gpuarena *arena, uint32_t index, uint32_t to, uint64_t ticket)
 {
     gpuarena_block block = GPUARENA_INIT;
     int told = !to && arena->config.observe;
     if (told) block = gpuarena__block_describe(arena, index);
     block.state = GPUARENA_STATE_FREE;
-    (void)gpuarena__block_move(arena, index, to, ticket);
+    index = gpuarena__block_move(arena, index, to, ticket);
     if (told) gpuarena__tell(arena, GPUARENA_ACTION_FREE_DONE, &block, block.stream, NULL);
+    return index;
 }
 
 /* Moves the free blocks of a record, up to a ticket, to another record, and joins them with neighbours there.
@@ -5166,7 +5167,7 @@ static int gpuarena__record_move(gpuarena *arena, uint32_t record, uint64_t up_t
     uint32_t head = gpuarena__chain(arena, record, GPUARENA__UNIT, up_to), index, next;
     for (index = head; index; index = next) {    /* a block that was joined meanwhile has moved already */
         next = gpuarena__node_at(arena, index)->as.chain.link;
-        gpuarena__block_resolve(arena, index, to, ticket);
+        (void)gpuarena__block_resolve(arena, index, to, ticket);
     }
     return head != 0;
 }
@@ -5215,7 +5216,7 @@ static int gpuarena__uses_resolve(gpuarena *arena)
             }
         }
         if (node->use_at || (ticket && record == to->home)) continue;        /* or it waits for the device */
-        gpuarena__block_resolve(arena, index, record, ticket);
+        (void)gpuarena__block_resolve(arena, index, record, ticket);
         some = 1;
     }
     return (int)some;
@@ -7798,11 +7799,9 @@ static void gpuarena__earmark_end(gpuarena *arena, uint64_t begin, uint64_t end)
         if (!gpuarena__is_earmarked(at.node)) continue;
         at.node->size &= ~GPUARENA__EARMARKED;
         if (at.node->record && at.node->ticket <= arena->streams.list[at.node->record].quiet) {
-            arena->stats.pending_bytes -= at.node->size;
-            at.node->record = 0;
-            at.node->ticket = 0;
-        }
-        at.index = gpuarena__block_join(arena, at.index);
+            gpuarena__free_insert(arena, at.index);
+            at.index = gpuarena__block_resolve(arena, at.index, 0, 0);
+        } else at.index = gpuarena__block_join(arena, at.index);
         at.node = gpuarena__node_at(arena, at.index);
     }
 }
