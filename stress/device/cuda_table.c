@@ -161,20 +161,28 @@ static int cuda_table_undo(const gpuarena_driver *inner, int book, uint64_t key,
     }
 }
 
-/* Addresses are of no weight: all of them stay where a mapping does, and else only the code is told. */
+static int cuda_table_maps(const cuda_table *self, const cuda_held *range)
+{
+    const cuda_held *first = treap_from(&self->books[CUDA_MAPPED], range->place.key, 0, 0);
+    return first && first->place.key - range->place.key < range->bytes;
+}
+
+/* Addresses are of no weight: those stay where a mapping does, and else only the code is told. */
 uint64_t cuda_table_clear(cuda_table *self, int *failed)
 {
-    uint64_t kept_bytes = 0, mapped_bytes = 0;
+    uint64_t kept_bytes = 0;
     for (int book = 0; book < CUDA_BOOKS; book++) {
-        for (const cuda_held *at; (at = treap_from(&self->books[book], 0, 0, 0)) != NULL;) {
-            int is_left = book == CUDA_RESERVED && mapped_bytes;
+        const cuda_held *at;
+        for (uint64_t from = 0; (at = treap_from(&self->books[book], from, 0, 0)) != NULL;) {
+            int is_left = book == CUDA_RESERVED && cuda_table_maps(self, at);
             int code = is_left ? 0 : cuda_table_undo(&self->inner, book, at->place.key, at->bytes);
             if (code) *failed = code;
-            if (code && book == CUDA_MAPPED) mapped_bytes += at->bytes;
             if (code && book != CUDA_RESERVED) kept_bytes += at->bytes;
-            cuda_table_drop(self, (cuda_book)book, at->place.key);
+            if (code && book == CUDA_MAPPED) from = at->place.key + 1;   /* until its addresses have been looked at */
+            else cuda_table_drop(self, (cuda_book)book, at->place.key);
         }
     }
+    cuda_table_drop_mappings(self, 0, UINT64_MAX);
     device_table_clear(&self->granules);
     return kept_bytes;
 }

@@ -246,20 +246,22 @@ static void test_cuda_uses(void)
     }
 }
 
-/* A block, two pages, of which one is mapped, and addresses: what a policy leaves goes with the device. */
+/* A block, two pages, of which one is mapped, and addresses around it and elsewhere: what a policy leaves goes with
+   the device. */
 static void leave(void)
 {
     const gpuarena_driver *driver = device_driver(opened);
     uint64_t mapped = 0, spare = 0;
-    void *base = NULL;
+    void *base = NULL, *other = NULL;
     (void)obtain(3 * MIB);
+    CHECK_INT(driver->vm.reserve(driver, &other, 2 * PAGE, 0), ==, 0);
     CHECK(!driver->vm.reserve(driver, &base, 4 * PAGE, 0) && !driver->vm.create(driver, &mapped, PAGE, 0));
     CHECK(!driver->vm.create(driver, &spare, 3 * PAGE, 0) && !driver->vm.map(driver, base, PAGE, mapped));
     CHECK_INT(driver->vm.access(driver, base, PAGE, 1), ==, 0);
     CHECK(device_holds(opened, base, PAGE) && !device_holds(opened, base, PAGE + 1));
 }
 
-/* What cannot be unmapped, or destroyed, stays on the device, which is told. */
+/* What cannot be unmapped, or destroyed, stays on the device, which is told; of addresses those around a mapping. */
 static void leave_for_good(sim *served, const device_config *config)
 {
     static const struct { sim_call kind; const char *kept; } rows[] = {
@@ -267,11 +269,14 @@ static void leave_for_good(sim *served, const device_config *config)
         { SIM_CALL_VM_DESTROY, "8388608 bytes could not be given back to cuda:1: cudaErrorUnknown (999)" } };
     for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
         problem told = { 0, "" };
+        sim_counters left;
         opened = device_open(config, &why);
         leave();
         sim_fail_call(served, rows[row].kind, 1, 1, 999);
         CHECK_INT(device_close(opened, &told), ==, -1);
         CHECK_STR(told.text, rows[row].kept);
+        sim_get_counters(served, 1, &left);
+        CHECK_U64(left.reserved_address_bytes, ==, 4 * PAGE);
         sim_fail_call(served, SIM_CALL_KINDS, 0, 0, 0);
     }
 }
