@@ -21,6 +21,7 @@ typedef struct life {
     int      begun;                              /* a call was made: the exit handler is registered */
     int      forked;                             /* the parent had begun */
     int      unloading;                          /* the exit handler has run */
+    int      initialized;                        /* libcuda is: call_initialized */
     sim     *own;                                /* GPUARENA_SIM's; NULL: not needed yet */
     int      own_without_devices;
     sim     *attached;
@@ -217,6 +218,15 @@ static call_thread *call_this_thread(void)
     return &state;
 }
 
+int call_initialized(int is_now)
+{
+    life_lock();
+    life_state.initialized |= is_now;
+    int is_initialized = life_state.initialized;
+    life_unlock();
+    return is_initialized;
+}
+
 int call_enter(call *self)
 {
     memset(self, 0, sizeof *self);
@@ -237,6 +247,7 @@ int call_open(call *self, sim_call kind)
 {
     call_enter(self);
     self->kind = kind;
+    life_state.initialized = 1;
     if (self->code != SIM_SUCCESS) return 0;
     if (!self->machine) {
         self->code = cudaErrorNoDevice;

@@ -110,12 +110,13 @@ CUDART_ALSO(cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVersion_p
 
 /* ---- Versions, names of codes, devices */
 
-void driver_keep_error(void)
+int driver_keep_error(void)
 {
     call self;
     call_enter(&self);
     self.thread->kept_error = self.thread->last_error;
     call_leave(&self);
+    return call_initialized(0);
 }
 
 /* The runtime's numbers are the driver's, where the driver has them. A lost device stays the last error. */
@@ -131,7 +132,9 @@ CUresult driver_answer(cudaError_t code)
     return row->code < 0 || row->driver_name ? (CUresult)code : CUDA_ERROR_INVALID_VALUE;
 }
 
-DRIVER_ANSWERS(cuInit, 2000, (unsigned int flags), flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE)
+/* Everything but this, versions, and names of codes and functions waits for it. */
+DRIVER_ANSWERS(cuInit, 2000, (unsigned int flags),
+               flags == 0 && call_initialized(1) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE)
 DRIVER_ANSWERS(cuDriverGetVersion, 2020, (int *version), (CUresult)CALL_PUT(version, CUDART_VERSION))
 
 static CUresult error_tell(const char *known, const char **told)
@@ -190,6 +193,7 @@ CUcontext driver_context(int ordinal)
 static CUresult context_open(int ordinal, int opens, int *is_open)
 {
     call self;
+    DRIVER_NEEDS_INIT;
     if (call_open(&self, SIM_CALL_SET_DEVICE)) {
         sim_device *found = engine_device(self.machine, ordinal);
         self.code = found ? found->lost_code : CUDA_ERROR_INVALID_DEVICE;
@@ -239,6 +243,7 @@ DRIVER_LOOKS(cuCtxGetCurrent, 4000, (CUcontext *context),
 /* Whatever the runtime's version makes of its call. */
 static CUresult context_keep(int ordinal)
 {
+    DRIVER_NEEDS_INIT;
     CALL_LOOKS(CUresult, (self.thread->has_context = ordinal >= 0, SIM_SUCCESS));
 }
 
@@ -262,6 +267,7 @@ static int context_push(call_thread *thread, CUcontext context)
 
 static CUresult context_save(CUcontext context)
 {
+    DRIVER_NEEDS_INIT;
     CALL_LOOKS(CUresult, context_push(self.thread, context));
 }
 
@@ -281,6 +287,7 @@ static int context_pop(call_thread *thread, CUcontext *context, int *below)
 
 static CUresult context_restore(CUcontext *context, int *below)
 {
+    DRIVER_NEEDS_INIT;
     CALL_LOOKS(CUresult, context_pop(self.thread, context, below));
 }
 
@@ -297,6 +304,7 @@ DRIVER_LOOKS(cuCtxGetDevice, 2000, (CUdevice *device),
 
 DRIVER(cuCtxGetApiVersion, 3020, (CUcontext context, unsigned int *version))
 {
+    DRIVER_NEEDS_INIT;
     if (!version || (context && context_device(context) < 0)) {
         return version ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
     }

@@ -34,9 +34,13 @@ typedef struct driver_row {
     DRIVER_EXPORT name parameters
 
 /* What the runtime's call answers, as the driver's code. The thread's last error stays what it was. */
-#define DRIVER_DOES(runtime_call) (driver_keep_error(), driver_answer(runtime_call))
-void     driver_keep_error(void);
+#define DRIVER_DOES(runtime_call) \
+    (driver_keep_error() ? driver_answer(runtime_call) : CUDA_ERROR_NOT_INITIALIZED)
+int      driver_keep_error(void);                /* 0: libcuda is not initialized */
 CUresult driver_answer(cudaError_t code);
+
+/* The beginning of a function that makes no call of the runtime. */
+#define DRIVER_NEEDS_INIT if (!call_initialized(0)) return CUDA_ERROR_NOT_INITIALIZED
 
 CUcontext driver_context(int ordinal);           /* a device's; -1: of no device, NULL */
 
@@ -63,12 +67,17 @@ CUcontext driver_context(int ordinal);           /* a device's; -1: of no device
    CALL_DOES has it. */
 #define DRIVER_LOOKS(name, since, parameters, answer) \
     DRIVER_LIST(#name, name, since) \
-    DRIVER_EXPORT name parameters { CALL_LOOKS(CUresult, answer); }
+    DRIVER_EXPORT name parameters \
+    { \
+        DRIVER_NEEDS_INIT; \
+        CALL_LOOKS(CUresult, answer); \
+    }
 #define DRIVER_CALL(name, since, parameters, begun, answer) \
     DRIVER_LIST(#name, name, since) \
     DRIVER_EXPORT name parameters \
     { \
         call self; \
+        DRIVER_NEEDS_INIT; \
         if (begun) self.code = (answer); \
         return (CUresult)call_end_driver(&self); \
     }

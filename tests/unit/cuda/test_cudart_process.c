@@ -195,6 +195,40 @@ static int describe(void)
     return 0;
 }
 
+/* Functions of libcuda before cuInit, in each way in which they are written, and after it. */
+static void ask_libcuda(const char *when)
+{
+    CUcontext context = NULL;
+    CUdevice device;
+    CUdeviceptr memory = 0;
+    unsigned version = 0;
+    int count = 0, number = 0;
+    printf("%s: %d %d", when, (int)cuDeviceGetCount(&count), (int)cuDeviceGet(&device, 0));
+    printf(" %d", (int)cuDevicePrimaryCtxRetain(&context, 0));
+    printf(" %d", (int)cuCtxSetCurrent(context));
+    printf(" %d", (int)cuCtxPushCurrent(context));
+    printf(" %d", (int)cuCtxPopCurrent(&context));
+    printf(" %d %d", (int)cuCtxGetCurrent(&context), (int)cuCtxGetApiVersion(context, &version));
+    printf(" %d", (int)cuMemAlloc(&memory, MIB(2)));
+    printf(" %d; version %d\n", (int)cuMemFree(memory), (int)cuDriverGetVersion(&number));
+}
+
+static int libcuda_first(void)
+{
+    ask_libcuda("before");
+    printf("cuInit: %d %d\n", (int)cuInit(1), (int)cuInit(0));
+    ask_libcuda("after");
+    return 0;
+}
+
+static int runtime_first(void)
+{
+    int count = 0;
+    (void)cudaGetDeviceCount(&count);
+    ask_libcuda("after the runtime");
+    return 0;
+}
+
 static CUdeviceptr kept_range;
 
 static void tell_after_all(void)
@@ -210,6 +244,7 @@ static int ask_late(void)
     CUdeviceptr at;
     int status = -1;
     atexit(tell_after_all);
+    (void)cuInit(0);
     printf("in time: %d\n", (int)cuMemAddressReserve(&kept_range, MIB(2), 0, 0, 0));
     fflush(stdout);
     pid_t child = fork();
@@ -277,7 +312,7 @@ static const struct { const char *name; int (*run)(void); } cases[] = {
     CASE(held), CASE(double_free), CASE(many_findings), CASE(leave_at_once), CASE(unloading),
     CASE(fork_after_a_call), CASE(fork_before_any), CASE(fork_with_a_finding), CASE(attached),
     CASE(fork_among_threads), CASE(end_among_threads), CASE(no_host_memory), CASE(describe), CASE(ask_late),
-    CASE(skip_kernels), CASE(skip_kernels_of_threads), CASE(print_first)
+    CASE(skip_kernels), CASE(skip_kernels_of_threads), CASE(print_first), CASE(libcuda_first), CASE(runtime_first)
 #undef CASE
 };
 
@@ -293,6 +328,9 @@ static const struct { const char *name, *text; int status; const char *said; } e
     { "many_findings", "device=1G", 3, "gpuarena sim: 70 findings:\n  op 1: |\n  op 64: |\n  and 6 more\n" },
     { "leave_at_once", "device=1G", 5, "" },
     { "ask_late", "", 0, "in time: 0\nin a child: 3\nat the end: 4 4\n" },
+    { "libcuda_first", "device=1G", 0, "before: 3 3 3 3 3 3 3 3 3 3; version 0\ncuInit: 1 0\n"
+      "after: 0 0 0 0 0 0 0 0 0 0; version 0\n" },
+    { "runtime_first", "device=1G", 0, "after the runtime: 0 0 0 0 0 0 0 0 0 0; version 0\n" },
     { "attached", "device=1G", 0, "1 finding for the owner\n" },
     { "unloading", "device=1G", 0, "registered after it: 0\nregistered before the first call: 4\ndestructor: 4 4 4\n"
       "destructor: cudaErrorCudartUnloading, no machine: 1\n" },
