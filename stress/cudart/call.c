@@ -248,11 +248,9 @@ int call_open(call *self, sim_call kind)
     call_enter(self);
     self->kind = kind;
     life_state.initialized = 1;
+    if (self->code == SIM_SUCCESS && self->thread->is_called_back) self->code = cudaErrorNotPermitted;
+    else if (self->code == SIM_SUCCESS && !self->machine) self->code = cudaErrorNoDevice;
     if (self->code != SIM_SUCCESS) return 0;
-    if (!self->machine) {
-        self->code = cudaErrorNoDevice;
-        return 0;
-    }
     self->device = engine_device(self->machine, self->thread->device);
     if (self->machine == life_state.own) {      /* nobody else counts its operations */
         sim_begin_op(self->machine, self->machine->faults.calls[SIM_CALL_KINDS] + 1);

@@ -24,6 +24,7 @@ typedef struct call_thread {                     /* what each thread has of its 
     int      device;                             /* the current one */
     int      last_error;
     int      kept_error;                         /* last_error, while a driver function calls the runtime */
+    int      is_called_back;                     /* inside a host function: no call is permitted there */
     int      has_context;                        /* a context is current: its device is `device` */
     int      stack[CALL_CONTEXTS];               /* of cuCtxPushCurrent: devices, -1 for none */
     int      stack_count;

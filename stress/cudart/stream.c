@@ -76,7 +76,11 @@ CUDART_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f
                   : work_wait_stream(self.device, self.stream, "cudaLaunchHostFunc", &self.cost_ns);
     }
     cudaError_t code = call_end(&self);
-    if (code == cudaSuccess) function(user);
+    if (code == cudaSuccess) {
+        self.thread->is_called_back = 1;
+        function(user);
+        self.thread->is_called_back = 0;
+    }
     return code;
 }
 

@@ -48,6 +48,7 @@ static const code_row codes_rows[] = {
     CODE(718, LOST, InvalidPc, INVALID_PC, "invalid program counter")
     CODE(719, LOST, LaunchFailure, LAUNCH_FAILED, "unspecified launch failure")
     CODE(721, LOST, TensorMemoryLeak, TENSOR_MEMORY_LEAK, "tensor memory not completely freed")
+    CODE(800, FAILED, NotPermitted, NOT_PERMITTED, "operation not permitted")
     CODE(801, NOT_SUPPORTED, NotSupported, NOT_SUPPORTED, "operation not supported")
     CODE(810, LOST, MpsClientTerminated, MPS_CLIENT_TERMINATED, "the MPS client has been terminated by the server")
     CODE(900, CAPTURING, StreamCaptureUnsupported, STREAM_CAPTURE_UNSUPPORTED,

@@ -163,6 +163,20 @@ static void CUDART_CB count_host_call(void *count)
     ++*(int *)count;
 }
 
+/* Nothing is permitted in there, and what was the last error is told. */
+static void CUDART_CB call_from_host(void *stream)
+{
+    void *ptr;
+    int count;
+    CHECK_CODE(cudaMalloc(&ptr, MIB(2)), cudaErrorNotPermitted);
+    CHECK_CODE(cudaGetLastError(), cudaErrorNotPermitted);
+    CHECK_CODE(cudaStreamSynchronize(stream), cudaErrorNotPermitted);
+    CHECK_CODE(cudaLaunchHostFunc(stream, count_host_call, &host_calls), cudaErrorNotPermitted);
+    CHECK_INT(cuDeviceGetCount(&count), ==, CUDA_ERROR_NOT_PERMITTED);
+    CHECK_INT(cuStreamQuery(stream), ==, CUDA_ERROR_NOT_PERMITTED);
+    (void)cudaGetLastError();
+}
+
 static void test_host_functions(void)
 {
     cudaStream_t stream;
@@ -172,6 +186,8 @@ static void test_host_functions(void)
     CHECK_INT(host_calls, ==, 0);
     CHECK_DONE(cudaLaunchHostFunc(stream, count_host_call, &host_calls));
     CHECK_INT(host_calls, ==, 1);
+    CHECK_DONE(cudaLaunchHostFunc(stream, call_from_host, stream));
+    CHECK_DONE(cudaStreamSynchronize(stream));
     CHECK_DONE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     CHECK_CODE(cudaLaunchHostFunc(stream, count_host_call, &host_calls), cudaErrorNotSupported);
     CHECK_INT(host_calls, ==, 1);
@@ -257,7 +273,8 @@ static void test_names_of_codes(void)
         ROW(cudaErrorPeerAccessNotEnabled), ROW(cudaErrorContextIsDestroyed), ROW(cudaErrorAssert),
         ROW(cudaErrorHardwareStackError), ROW(cudaErrorIllegalInstruction), ROW(cudaErrorMisalignedAddress),
         ROW(cudaErrorInvalidAddressSpace), ROW(cudaErrorInvalidPc), ROW(cudaErrorLaunchFailure),
-        ROW(cudaErrorNotSupported), ROW(cudaErrorMpsClientTerminated), ROW(cudaErrorStreamCaptureUnsupported),
+        ROW(cudaErrorNotPermitted), ROW(cudaErrorNotSupported), ROW(cudaErrorMpsClientTerminated),
+        ROW(cudaErrorStreamCaptureUnsupported),
         ROW(cudaErrorStreamCaptureWrongThread), ROW(cudaErrorExternalDevice), ROW(cudaErrorUnknown),
 #undef ROW
     };
