@@ -230,7 +230,8 @@ static int pool_hand_out_of(call *self, cudaMemPool_t handle, void **ptr, size_t
     return pool_hand_out(self, device, pool, ptr, bytes);
 }
 
-/* The memory's device may be another one than the stream's. What cudaMalloc gave goes back as by cudaFree. */
+/* The memory's device may be another one than the stream's. What cudaMalloc gave goes back as by cudaFree, which
+   captures of other streams forbid. */
 static int pool_take_back(call *self, uint64_t address, cudaStream_t stream)
 {
     int code;
@@ -241,8 +242,8 @@ static int pool_take_back(call *self, uint64_t address, cudaStream_t stream)
     if (!by) return code;
     if (engine_offset(self->device, address, &offset) && devmem_find(&self->device->memory, offset, &place)
         && !place.range->pool) {
-        return by->capture ? SIM_NOT_SUPPORTED
-                           : memory_give_back(self->device, address, MEMORY_ANY_BYTES, &self->cost_ns);
+        code = by->capture ? SIM_NOT_SUPPORTED : capture_check_unsafe(self->device, "cudaFreeAsync");
+        return code ? code : memory_give_back(self->device, address, MEMORY_ANY_BYTES, &self->cost_ns);
     }
     return mempool_take_back(self->device, by, address, MEMORY_ANY_BYTES, "cudaFreeAsync");
 }

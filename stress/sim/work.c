@@ -153,8 +153,7 @@ int capture_exchange_mode(sim *machine, int *mode)
     return SIM_SUCCESS;
 }
 
-/* A call that is potentially unsafe. */
-static int capture_check_unsafe(sim_device *device, const char *action)
+int capture_check_unsafe(sim_device *device, const char *action)
 {
     int code = SIM_SUCCESS;
     captures *all = &device->sim->captures;

@@ -30,6 +30,8 @@ void work_drain_device(sim_device *device, uint64_t *cost_ns);           /* wait
 
 /* A call that waits for or asks this stream, or all of the device (self NULL): a code. action: its name. */
 int  capture_check_wait(sim_device *device, const stream_queue *self, const char *action);
+/* A call that CUDA calls potentially unsafe: likewise. */
+int  capture_check_unsafe(sim_device *device, const char *action);
 int  capture_exchange_mode(sim *machine, int *mode);         /* the thread's */
 
 int  work_capture_status(const sim_device *device, const stream_queue *self, int *status);   /* 0 none, 1 active,
