@@ -14,7 +14,8 @@
 
 /* Calls of the runtime that the arena makes come back to this library, and pass through: this thread is inside. */
 static __thread int inside;
-static __thread cudaError_t last_code;           /* of what the arena refused: cudaGetLastError's */
+static __thread cudaError_t last_code;           /* of what the arena refused: cudaGetLastError's, unless the
+                                                    runtime has one, which is later then */
 
 enum { DEVICES = 64 };
 static struct {
@@ -84,7 +85,9 @@ static cudaError_t refusal(gpuarena *arena, gpuarena_result result)
 
 static cudaError_t code_of(gpuarena *arena, gpuarena_result result)
 {
-    return result == GPUARENA_OK ? cudaSuccess : (last_code = refusal(arena, result));
+    if (result == GPUARENA_OK) return cudaSuccess;
+    (void)REAL(cudaGetLastError)();              /* an earlier error is not the last one any more */
+    return last_code = refusal(arena, result);
 }
 
 /* Allocates from an arena, as arena_of has it. 0: there is none, and the runtime is to be asked. */
@@ -207,7 +210,8 @@ EXPORTED cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 /* The runtime knows nothing of what the arena refused, and the arena wants to know nothing of that. */
 EXPORTED cudaError_t cudaPeekAtLastError(void)
 {
-    return !inside && last_code ? last_code : REAL(cudaPeekAtLastError)();
+    cudaError_t code = REAL(cudaPeekAtLastError)();
+    return code || inside ? code : last_code;
 }
 
 EXPORTED cudaError_t cudaGetLastError(void)

@@ -55,6 +55,12 @@ int main(void)
     printf(", %s", cudaGetErrorName(cudaPeekAtLastError()));
     printf(", %s", cudaGetErrorName(cudaGetLastError()));
     printf(", %s\n", cudaGetErrorName(cudaGetLastError()));
+    (void)cudaSetDevice(99);
+    (void)cudaMalloc(&huge, total_bytes);
+    printf("the last of two: %s", cudaGetErrorName(cudaPeekAtLastError()));
+    (void)cudaSetDevice(99);
+    printf(", %s", cudaGetErrorName(cudaGetLastError()));
+    printf(", %s\n", cudaGetErrorName(cudaGetLastError()));
     if (on_two_streams()) return 1;
     CUDA(cudaFree(weights));
     CUDA(cudaFree(NULL));
