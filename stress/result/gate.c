@@ -94,6 +94,27 @@ static uint64_t case_hash(const case_index *in, const row *of, const char *polic
     return hash;
 }
 
+/* What the hash was made of is the same. */
+static int case_is(const case_index *in, const row *one, const row *like, const char *policy)
+{
+    char text[CELL_ROOM], other[CELL_ROOM];
+    int same = !strcmp(case_policy(one), policy);
+    for (int at = 0; at < COLUMN_COUNT && same; at++) {
+        same = !in->is_key[at] || !strcmp(cell_text(&one->cells[at], text), cell_text(&like->cells[at], other));
+    }
+    return same;
+}
+
+/* Under which the case stands, or would: its hash, or the next number that no other case has. */
+static uint64_t case_place(const case_index *in, const row *of, const char *policy)
+{
+    uint64_t number = case_hash(in, of, policy);
+    for (const id_entry *first; (first = id_map_find(&in->cases, number)) != NULL; number++) {
+        if (case_is(in, &in->list->rows[first->value], of, policy)) break;
+    }
+    return number;
+}
+
 void case_index_make(case_index *self, const row_list *list, const row_list *like)
 {
     *self = (case_index){ .list = list, .next = program_need(list->count, sizeof *self->next) };
@@ -104,7 +125,7 @@ void case_index_make(case_index *self, const row_list *list, const row_list *lik
     }
     for (size_t line = list->count; line--;) {   /* the first comes last, and stays */
         const row *of = &list->rows[line];
-        id_entry *first = id_map_add(&self->cases, case_hash(self, of, case_policy(of)));
+        id_entry *first = id_map_add(&self->cases, case_place(self, of, case_policy(of)));
         self->next[line] = first->state == ID_LIVE ? first->value : SIZE_MAX;
         first->state = ID_LIVE;
         first->value = (uint32_t)line;
@@ -120,7 +141,7 @@ void case_index_free(case_index *self)
 
 size_t case_find(const case_index *in, const row *like, const char *policy)
 {
-    const id_entry *first = id_map_find(&in->cases, case_hash(in, like, policy));
+    const id_entry *first = id_map_find(&in->cases, case_place(in, like, policy));
     return first ? first->value : SIZE_MAX;
 }
 
