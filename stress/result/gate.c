@@ -396,6 +396,11 @@ static int rule_word(rule_reader *self)
         made->word = NULL;
         return 0;
     }
+    int is_digest = strlen(made->word) == 16 && strspn(made->word, "0123456789abcdef") == 16;
+    if (made->measure == COLUMN_DIGEST && !is_digest) {
+        return rule_fails(made, self->why, "%s is never '%s': expected base or 16 digits, 0 to 9 and a to f",
+                          made->column, made->word);
+    }
     if (!words || slice_has(slice_of(words), made->word)) return 0;
     snprintf(known, sizeof known, "%s", words + 1);
     for (char *bar = known; (bar = strchr(bar, '|')) != NULL;) *bar = ' ';
