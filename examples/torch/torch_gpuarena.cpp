@@ -8,6 +8,8 @@
 // set_per_process_memory_fraction, record_stream, empty_cache, MemPool, CUDA graphs.
 // Not served, and raised as PyTorch raises it: sharing between processes, checkpoints of pools (cudagraph trees of
 // torch.compile), user metadata. Of statistics by pool and by size class there is only "all"; counts have no peaks.
+// Freed memory is inactive, as what waits for its own stream alone is in PyTorch: the arena does not tell it apart from
+// what waits for streams that were recorded.
 // Compiled with PyTorch 2.9 and 2.15, between which signatures changed: functions without `override` have both forms.
 #define GPUARENA_IMPLEMENTATION
 #include "gpuarena.h"
@@ -246,7 +248,7 @@ struct Allocator final : Base {
     fill(out.active, s.live_count, s.live_count, taken, freed);
     fill(out.requested_bytes, s.requested_bytes, s.requested_peak_bytes);
     fill(out.allocated_bytes, s.live_bytes, s.live_peak_bytes);
-    fill(out.active_bytes, s.live_bytes + s.pending_bytes, s.live_peak_bytes);
+    fill(out.active_bytes, s.live_bytes, s.live_peak_bytes);
     fill(out.inactive_split_bytes, s.stranded_bytes, s.stranded_bytes);
     fill(out.reserved_bytes, s.reserved_bytes, s.reserved_peak_bytes);
     out.num_ooms = (int64_t)at(index).ooms;
@@ -391,7 +393,7 @@ gpuarena_result add_block(const gpuarena_block* block, void* user) {
   info.size = block->bytes;
   info.requested_size = block->requested_bytes;
   info.allocated = block->state == GPUARENA_STATE_LIVE;
-  info.active = info.allocated || block->state == GPUARENA_STATE_PENDING;
+  info.active = info.allocated;
   segment.total_size += info.size;
   segment.requested_size += info.requested_size;
   segment.allocated_size += info.allocated ? info.size : 0;

@@ -91,11 +91,11 @@ def arena_stats():
 def differing():
     """The statistics of torch.cuda that are not the arena's, with both values."""
     torch_has, arena_has = torch.cuda.memory_stats(), arena_stats()
-    arena_has["active_bytes"] = arena_has["live_bytes"] + arena_has["pending_bytes"]
     same = {"allocation.all.current": "live_count", "active.all.current": "live_count",
             "requested_bytes.all.current": "requested_bytes", "requested_bytes.all.peak": "requested_peak_bytes",
             "allocated_bytes.all.current": "live_bytes", "allocated_bytes.all.peak": "live_peak_bytes",
-            "active_bytes.all.current": "active_bytes", "inactive_split_bytes.all.current": "stranded_bytes",
+            "active_bytes.all.current": "live_bytes", "active_bytes.all.peak": "live_peak_bytes",
+            "inactive_split_bytes.all.current": "stranded_bytes",
             "reserved_bytes.all.current": "reserved_bytes", "reserved_bytes.all.peak": "reserved_peak_bytes"}
     return {theirs: (torch_has[theirs], arena_has[ours]) for theirs, ours in same.items() if torch_has[theirs] != arena_has[ours]}
 
@@ -111,6 +111,7 @@ def statistics():
     check(differing() == {}, f"with live, pending and cached memory torch.cuda's statistics are the arena's: {differing()}")
     check(torch.cuda.memory_allocated() == sum(b["size"] for s in torch.cuda.memory_snapshot() for b in s["blocks"]
                                                if b["state"] == "active_allocated"), "and the snapshot's sum")
+    check(all(s["active_size"] == s["allocated_size"] for s in torch.cuda.memory_snapshot()), "which calls nothing else active")
     torch.cuda.synchronize()
 
 
