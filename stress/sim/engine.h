@@ -90,7 +90,7 @@ struct sim_device {
     const char *bank;                            /* no device, but where memory of another kind is: its name */
     uint64_t base_address, space_bytes;          /* where its addresses are */
     uint64_t pool_chunk_bytes;                   /* what pools take of the memory: whole ones of these */
-    struct share_open *opened;                   /* share.c: what another process has of it, or it of another */
+    treap       opened;                          /* share.c: what another process has of it, or it of another */
     struct mempool *pools, *current_pool;        /* memory.h; the first is the device's own. Current: of the runtime,
                                                     NULL: the own */
 };

@@ -492,7 +492,7 @@ void memory_reset(sim_device *device)
     sim *machine = device->sim;
     mempools_destroy(device);
     devmem_clear(&device->memory);
-    device->opened = NULL;
+    device->opened = (treap){ NULL, 0 };
     devmem_forget_touches(&device->memory);
     for (int i = machine->lie_count - 1; i >= 0; i--) {
         if (machine->lies[i].device == device) {

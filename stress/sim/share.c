@@ -36,12 +36,11 @@ typedef struct share_token {
 
 typedef char share_token_fits[sizeof(share_token) <= GPUARENA_IPC_BYTES ? 1 : -1];
 
-typedef struct share_open share_open;
-struct share_open {                              /* of a request: what opened it */
-    share_open *next;                            /* of the device */
-    uint64_t    offset, count;                   /* offset: the request's */
+typedef struct share_open {                      /* of a request: what opened it */
+    treap_node  place;                           /* in the device's: by the token's what, then the request's offset */
+    uint64_t    count;
     share_token token;
-};
+} share_open;
 
 static share_token share_describe(const sim_device *device, uint64_t what, uint64_t bytes)
 {
@@ -216,8 +215,9 @@ static int share_are_same(int file, int other)
 /* What is open by this token, and in this file: by another file it is other memory. 0: nothing. */
 static int share_find_token(const sim_device *device, const share_token *token, int file, devmem_place *place)
 {
-    for (const share_open *at = device->opened; at; at = at->next) {
-        if (memcmp(&at->token, token, sizeof *token) == 0 && devmem_find(&device->memory, at->offset, place)
+    const share_open *at = treap_from(&device->opened, token->what, 0, 0);
+    for (; at && at->place.key == token->what; at = treap_from(&device->opened, token->what, at->place.tie + 1, 0)) {
+        if (memcmp(&at->token, token, sizeof *token) == 0 && devmem_find(&device->memory, at->place.tie, place)
             && share_are_same(place->page->file, file)) {
             return 1;
         }
@@ -316,9 +316,9 @@ int share_open_memory(const sim_device *device, share_scope scope, const unsigne
     if (code != SIM_SUCCESS) return code;
     address_range *held = share_held(&place);
     if (!held->opened) {
-        const share_open opened = { owner->opened, place.offset, 0, token };
-        owner->opened = held->opened = program_need(1, sizeof opened);
-        *held->opened = opened;
+        held->opened = program_need(1, sizeof *held->opened);
+        held->opened->token = token;
+        treap_add(&owner->opened, &held->opened->place, held->opened, token.what, place.offset, 0);
     }
     held->opened->count++;
     *ptr = (void *)(uintptr_t)share_address(owner, &place, &token);
@@ -339,9 +339,7 @@ int share_close(sim_device *device, uint64_t address)
         return SIM_INVALID_VALUE;
     }
     if (--opened->count > 0) return SIM_SUCCESS;
-    share_open **at = &owner->opened;
-    while (*at != opened) at = &(*at)->next;
-    *at = opened->next;
+    treap_remove(&owner->opened, &opened->place);
     if (share_is_others(owner, &place)) {
         access_end(owner, place.offset, place.bytes, "cudaIpcCloseMemHandle");
         devmem_give_back(&owner->memory, &place, &work);

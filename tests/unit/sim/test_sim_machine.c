@@ -3,6 +3,8 @@
    Must not know what lies behind the entries. */
 #include "sim_device.h"
 
+#include <time.h>
+
 #define PAGE SIM_GRANULE
 
 static void test_tables(void)
@@ -216,6 +218,29 @@ static void test_a_whole_device(uint64_t capacity_bytes)
     bench_close(&bench);
 }
 
+/* Closed in the order in which they were opened. Processor time of this program alone, ten times what is needed. */
+static void test_many_opens(void)
+{
+    enum { MANY = 20000 };
+    static unsigned char handles[MANY][GPUARENA_IPC_BYTES];
+    static void *blocks[MANY];
+    sim_bench bench = bench_open_sized(GIB(64), NULL);
+    const gpuarena_driver *driver = &bench.driver;
+    int wrong = 0;
+    for (int at = 0; at < MANY; at++) {
+        wrong += bench_obtain(driver, MIB(2), &blocks[at]) != 0;
+        wrong += driver->ipc.get_handle(driver, blocks[at], handles[at]) != 0;
+    }
+    clock_t begin = clock();
+    for (int at = 0; at < MANY; at++) wrong += driver->ipc.open_handle(driver, handles[at], &blocks[at]) != 0;
+    clock_t open = clock();
+    for (int at = 0; at < MANY; at++) wrong += driver->ipc.close_handle(driver, blocks[at]) != 0;
+    clock_t closed = clock();
+    CHECK_MSG(!wrong && closed - open < 10 * (open - begin), "%d opens in %ld, closes in %ld: as long", MANY,
+              (long)(open - begin), (long)(closed - open));
+    bench_close(&bench);
+}
+
 int main(void)
 {
     test_tables();
@@ -228,5 +253,6 @@ int main(void)
     test_thirty_two_devices();
     test_a_whole_device(GIB(139));
     test_a_whole_device(GIB(160) + KIB(4));
+    test_many_opens();
     return tap_done();
 }
