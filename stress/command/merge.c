@@ -35,8 +35,9 @@ static int merge_read(merge_file *file, const char *path, problem *why)
     char *text = file->text = csv_slurp(path, &length, why);
     file->path = path;
     if (!text) return -1;
-    const slice line = { text, strcspn(text, "\n") };
-    size_t taken = line.length + (line.length < length);
+    const slice line = { text, strcspn(text, "\r\n") };       /* whichever way lines end */
+    size_t taken = strcspn(text, "\n");
+    taken += taken < length;
     if (shard_mark_read(line, &file->mark)) {
         return problem_set(why, EXIT_USAGE, "%s: not a shard's: expected a file that --out csv wrote with --shard",
                            path);
@@ -46,7 +47,7 @@ static int merge_read(merge_file *file, const char *path, problem *why)
                            " must run again", path, file->mark.index, file->mark.count);
     }
     file->header.bytes = text + taken;
-    file->header.length = strcspn(text + taken, "\n");
+    file->header.length = strcspn(text + taken, "\r\n");
     if (csv_parse(&file->rows, path, text + taken, length - taken, why)) return -1;
     if (!file->rows.other_count) return 0;
     return problem_set(why, EXIT_USAGE, "%s: column '%s' would be lost: merge with the version that wrote it, %s",
