@@ -106,7 +106,7 @@
        that must be waited for. The call waits for calls in progress on those arenas, so it never fails
        because of a charge that is undone later. Siblings are not asked from inside a callback, nor if the
        arena has a stream in capture; and an arena with a stream in capture releases nothing.
-     - A limit below the memory that the arena and its sub-arenas hold lets none of them grow.
+     - A limit below the memory that the arena and its sub-arenas have reserved lets none of them grow.
      - A parent's config.headroom_bytes applies to its sub-arenas. A parent must outlive them: see
        gpuarena_destroy.
 
@@ -137,7 +137,7 @@
        counted as stranded_bytes. New handles have one page each while more than a page and 1/256 of reserved
        memory is stranded, except for plans.
      - Requests of a page and more take the smallest free block that fits, so little is left between blocks.
-       Requests of config.large_bytes and more take the lowest one, so large blocks settle at low addresses
+       Requests of config.large_bytes and more take the lowest one, so large blocks lie at low addresses
        and idle pages gather at high ones. Where there is one stream and such a request is of whole pages and
        gets new ones, it begins at a page, unless what is left before it and what is stranded exceed together
        what is said above.
@@ -1142,7 +1142,7 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
 /* A repetition of a sequence of allocations and frees begins, and the one before it ends: a training step, an
    evaluation, a batch of one shape. `kind` tells sequences apart that differ, and is chosen by the caller; 0:
    the repetition before ends, and none begins. See PLANS in the manual.
-     Results    OK. That no plan can be made, for want of host memory or for the configuration, is no failure.
+     Results    OK. That no plan can be made, for lack of host memory or for the configuration, is no failure.
      Cost       O(allocations of a step) while a sequence is recorded; when a plan is made, and when it is
                 packed, at once or after it has given up its memory, about 3 ms for 1,000 allocations of a
                 training step; where blocks live at random up to 0.1 s, or 25 ms for 1,000 if that is more,
@@ -1594,7 +1594,7 @@ static int gpuarena__spin_make(gpuarena__spin *spin)
 }
 
 /* Changes the state of a spin if it is `from`. */
-static int gpuarena__spin_turn(gpuarena__spin *spin, uint32_t from, uint32_t to)
+static int gpuarena__spin_swap(gpuarena__spin *spin, uint32_t from, uint32_t to)
 {
     return __atomic_compare_exchange_n(&spin->state, &from, to, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
@@ -1605,12 +1605,12 @@ GPUARENA__NOINLINE void gpuarena__spin_wait(gpuarena__spin *spin, uint32_t kind)
     const uint32_t held = GPUARENA__TAKEN | GPUARENA__LONG, parked = held | GPUARENA__PARKED;
     uint32_t asked = 0, state;
     while ((state = __atomic_load_n(&spin->state, __ATOMIC_RELAXED)) != 0
-           || !gpuarena__spin_turn(spin, 0, kind)) {
+           || !gpuarena__spin_swap(spin, 0, kind)) {
         if (++asked % 32) continue;
         if (!(state & GPUARENA__LONG) || asked / 32 < GPUARENA__YIELDS) gpuarena__pause(asked / 32);
         else {
             gpuarena__mutex_lock(&spin->parking);
-            if (gpuarena__spin_turn(spin, held, parked) || gpuarena__spin_turn(spin, parked, parked))
+            if (gpuarena__spin_swap(spin, held, parked) || gpuarena__spin_swap(spin, parked, parked))
                 (void)pthread_cond_wait(&spin->unlocked, &spin->parking);
             gpuarena__mutex_unlock(&spin->parking);
         }
@@ -1638,7 +1638,7 @@ GPUARENA__INLINE void gpuarena__spin_unlock_hit(gpuarena__spin *spin)
 /* Locks a spin for as long as it takes. */
 static void gpuarena__spin_lock(gpuarena__spin *spin)
 {
-    if (!GPUARENA__LIKELY(gpuarena__spin_turn(spin, 0, GPUARENA__TAKEN | GPUARENA__LONG)))
+    if (!GPUARENA__LIKELY(gpuarena__spin_swap(spin, 0, GPUARENA__TAKEN | GPUARENA__LONG)))
         gpuarena__spin_wait(spin, GPUARENA__TAKEN | GPUARENA__LONG);
 }
 
@@ -1687,7 +1687,7 @@ static void gpuarena__spin_claim(gpuarena__spin *spin)
 {
     uint32_t asked = 0;
     __atomic_store_n(&spin->wanted, 1, __ATOMIC_RELAXED);
-    while (!gpuarena__spin_turn(spin, 0, GPUARENA__TAKEN | GPUARENA__LONG)) gpuarena__spin_relax(++asked);
+    while (!gpuarena__spin_swap(spin, 0, GPUARENA__TAKEN | GPUARENA__LONG)) gpuarena__spin_relax(++asked);
     __atomic_store_n(&spin->wanted, 0, __ATOMIC_RELAXED);
 }
 
@@ -2006,7 +2006,7 @@ static const uint64_t GPUARENA__HEAP_RUN = (uint64_t)16 << 20; /* of free addres
                                                                   another takes what follows */
 enum { GPUARENA__HEAPS = 16,                                 /* threads beyond share them */
        GPUARENA__SERIALS = 1 << 16, GPUARENA__HINTS = 64,
-       GPUARENA__HIT_NODES = 3, GPUARENA__SUPPLY = 64,       /* nodes that a hit may take, and has at once */
+       GPUARENA__HIT_NODES = 3, GPUARENA__REFILL = 64,       /* nodes that a hit may take, and has at once */
        GPUARENA__HEAP_TRIES = 4 };                           /* free blocks that a hit tries to cut */
 static const uint64_t GPUARENA__HEAP_BASE = (uint64_t)1 << 62;
 typedef struct gpuarena__heap {                  /* aligned to a cache line */
@@ -2172,7 +2172,7 @@ struct gpuarena {
     uint32_t multi_stream;                       /* list of the free blocks that wait for several streams */
     uint64_t ordered_bytes;                      /* from this size on free blocks are in a tree by address, */
     uint64_t small_bytes;                        /*   and from this size on in a tree by size; smaller ones
-                                                    hold no whole page */
+                                                    contain no whole page */
     gpuarena__paged paged;
     gpuarena__fast fast;
     gpuarena_memory memory;                      /* the kind that its segments are of */
@@ -2976,7 +2976,7 @@ static void gpuarena__surplus_insert(const gpuarena *arena, gpuarena__bins *bins
 }
 
 /* Moves the older half of a class's full list into the tree by size. The younger half stays, since blocks
-   that come and go quickly are then found in the list. */
+   that live briefly are then found in the list. */
 GPUARENA__NOINLINE void gpuarena__surplus_move(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
 {
     const gpuarena__node *last = gpuarena__node_at(arena, bins->overflow[number]);
@@ -3580,7 +3580,7 @@ GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, gpuarena__heap *he
     node->size += gone->size;
     node->next = after;
     if (GPUARENA__LIKELY(after)) gpuarena__set_prev(heap, gpuarena__node_at(arena, after), index);
-    if (!heap && !GPUARENA__LIKELY(!arena->heaps.count)) gone->record = 0;   /* see heap_supply */
+    if (!heap && !GPUARENA__LIKELY(!arena->heaps.count)) gone->record = 0;   /* see heap_refill */
     gpuarena__node_drop(gpuarena__pool_of(arena, heap, gone->address, gone->address), dropped, gone);
 }
 
@@ -4947,11 +4947,11 @@ static void gpuarena__heaps_begin(gpuarena *arena)
 }
 
 /* Gives a heap nodes for its hits, if it lacks them and there is host memory. */
-static void gpuarena__heap_supply(gpuarena *arena, gpuarena__heap *heap)
+static void gpuarena__heap_refill(gpuarena *arena, gpuarena__heap *heap)
 {
     if (heap->unused.count >= GPUARENA__HIT_NODES
-        || !gpuarena__nodes_reserve(arena, GPUARENA__SUPPLY + GPUARENA__HIT_NODES)) return;
-    while (heap->unused.count < GPUARENA__SUPPLY) {
+        || !gpuarena__nodes_reserve(arena, GPUARENA__REFILL + GPUARENA__HIT_NODES)) return;
+    while (heap->unused.count < GPUARENA__REFILL) {
         uint32_t index = arena->nodes.unused.first;
         gpuarena__node *node = gpuarena__node_take(arena, &arena->nodes.unused);
         node->record = 0;                        /* of no other heap's stream: see heap_may_join */
@@ -6238,7 +6238,7 @@ typedef struct gpuarena__place {
     uint64_t begin, end;                         /* of the block */
     uint64_t page_count;                         /* pages that the place lacks */
     uint64_t gap_bytes, alignment;
-    uint32_t apart;                              /* 1: idle pages inside the gap count as lacking, too */
+    uint32_t apart;                              /* 1: idle pages inside the gap count as missing, too */
 } gpuarena__place;
 
 static int gpuarena__is_usable(const gpuarena *arena, const gpuarena__request *req,
@@ -6376,8 +6376,8 @@ static void gpuarena__gap_look(const gpuarena *arena, const gpuarena__request *r
 }
 
 /* The best place for a request: for a block with room, in the smallest hole that holds both. apart 1: for
-   pages that must move, a place with few idle pages of its own, which could not move to it. 0: no gap can
-   hold it, or pages do not move. O(free blocks + holes). */
+   pages that must move, a place with few idle pages of its own, which could not move to it. 0: it fits
+   into no gap, or pages do not move. O(free blocks + holes). */
 static int gpuarena__place_find(const gpuarena *arena, const gpuarena__request *req, uint32_t apart,
                                 gpuarena__place *best)
 {
@@ -6573,7 +6573,7 @@ static uint32_t gpuarena__chain_sort(const gpuarena *arena, uint32_t first, uint
 }
 
 /* Claims up to `count` quiet idle handles of one page outside [begin, end), the highest first, since large
-   blocks settle at low addresses. For a move it takes the smallest run that has them all, if there is one,
+   blocks lie at low addresses. For a move it takes the smallest run that has them all, if there is one,
    and of the last run its lowest pages: so few holes are left. Returns the number of their pages; *claimed:
    their chain. An error: no host memory to claim all. */
 static uint64_t gpuarena__pages_claim(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
@@ -7471,7 +7471,7 @@ static uint32_t gpuarena__pack_part(uint32_t window, uint32_t enters, uint32_t *
 }
 
 /* Writes down lists of a time. enters 1: those in which addresses are entered that are taken throughout that
-   time. enters 0: those that hold, together, all addresses that are taken at some moment of it. Returns how
+   time. enters 0: those that have, together, all addresses that are taken at some moment of it. Returns how
    many. */
 static uint32_t gpuarena__pack_time(const gpuarena__pack *pack, uint32_t from, uint32_t to, uint32_t enters,
                                     uint32_t *lists)
@@ -7955,8 +7955,8 @@ static int gpuarena__plan_earmark(gpuarena *arena, gpuarena__plan *plan, uint32_
 
 /* Earmarks where the packed blocks of a stream lie in memory, and obtains a region for those that found no
    place. It may take a 64th of the peak. 0: there is none. */
-static int gpuarena__plan_settle(gpuarena *arena, gpuarena__plan *plan, const gpuarena__pack *pack,
-                                 uint32_t record)
+static int gpuarena__pack_earmark(gpuarena *arena, gpuarena__plan *plan, const gpuarena__pack *pack,
+                                  uint32_t record)
 {
     uint64_t granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE),
              last = pack->end << pack->unit_log2,
@@ -7983,7 +7983,7 @@ static int gpuarena__plan_keep_stream(gpuarena *arena, gpuarena__plan *plan, uin
         if (gpuarena__is_plannable(&plan->seen, at, record))
             plan->seen.list[at].address = plan->fresh.list[at].address;
     return gpuarena__pack_make(arena, &pack, plan, record, 1)
-        && (!pack.count || gpuarena__plan_settle(arena, plan, &pack, record));
+        && (!pack.count || gpuarena__pack_earmark(arena, plan, &pack, record));
 }
 
 /* Makes a plan of a sequence that has come twice. 0: there is none; memory may be earmarked. */
@@ -11231,8 +11231,8 @@ static gpuarena__others gpuarena__family_look(const gpuarena *arena, const gpuar
 }
 
 /* Tells whether every limit from `arena` up would allow `bytes` more if the others released all idle memory;
-   or, if `device` is not 0, whether the whole tree would hold at most so many bytes: those that it holds and
-   those that are free on the device. */
+   or, if `device` is not 0, whether the whole tree would reserve at most so many bytes: those that it has
+   reserved and those that are free on the device. */
 static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__reclaim *reclaim,
                                         uint64_t bytes, uint64_t device)
 {
@@ -11248,8 +11248,8 @@ static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__r
     return 1;
 }
 
-/* Releases idle memory of the arenas under `top` except `arena`, quiet memory first, until all of them hold
-   at most `keep`. Returns how much. */
+/* Releases idle memory of the arenas under `top` except `arena`, quiet memory first, until all of them have
+   reserved at most `keep`. Returns how much. */
 static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const gpuarena *top, uint64_t keep)
 {
     uint64_t released = 0, before, give, number;
@@ -11290,7 +11290,7 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     if (!arena->has_family || error->result != GPUARENA_OUT_OF_MEMORY || !(limited || (refused && bytes))
         || bytes >= reclaim->refused || arena->lost || gpuarena__is_tied()
         || gpuarena__ask_capturing(arena, NULL)) return 0;
-    if (refused) {                               /* the tree may hold what it has and what is free */
+    if (refused) {                               /* the tree may have what it has and what is free */
         if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL)) return 0;
         device = gpuarena__family_figures(arena, root).held
             + gpuarena__above(free_bytes, arena->config.headroom_bytes);
@@ -12799,7 +12799,7 @@ GPUARENA__INLINE int gpuarena__heap_cuts(const gpuarena *arena, const gpuarena__
 }
 
 /* Takes a free block that the heap may cut, for a request of one of its streams, out of its bin; 0: it has
-   none. The block that fits best may reach into a page of another heap. If the rest would start in such a
+   none. The block that fits best may end in a page of another heap. If the rest would start in such a
    page, the request lies at the block's end; if it must not lie there either, larger blocks are tried. Does
    the same with all locks (locked NULL) as with the heap's: so where blocks lie does not depend on leases. */
 GPUARENA__INLINE uint32_t gpuarena__heap_take(gpuarena *arena, const gpuarena__heap *heap,
@@ -12835,7 +12835,7 @@ GPUARENA__NOINLINE uint32_t gpuarena__hit_take(gpuarena *arena, const gpuarena__
     gpuarena__heap *heap = number ? arena->heaps.list[number] : NULL;
     if (heap) {
         gpuarena__hint_put(arena, arena->streams.recent.stream, number);
-        gpuarena__heap_supply(arena, heap);
+        gpuarena__heap_refill(arena, heap);
         index = gpuarena__heap_take(arena, heap, NULL, req);
     }
     if (index) return index;
