@@ -17,15 +17,15 @@
 extern const driver_row *const __start_driver_rows[] __attribute__((visibility("hidden")));
 extern const driver_row *const __stop_driver_rows[] __attribute__((visibility("hidden")));
 
-/* The latest row of that name that a CUDA version has. *known: 1 if any version has the name. per_thread: the form in
-   which stream 0 is the calling thread's; it is served for functions that have no stream. */
+/* The latest row of that name that a CUDA version has. *known: 1 if any version has the name. per_thread: in the form
+   in which stream 0 is the calling thread's. */
 static const driver_row *driver_find(const char *name, unsigned version, int per_thread, int *known)
 {
     const driver_row *found = NULL;
     *known = 0;
     for (const driver_row *const *at = __start_driver_rows; at < __stop_driver_rows; at++) {
         const driver_row *row = *at;
-        if (strcmp(row->name, name) == 0 && !(per_thread && row->has_stream)) {
+        if (strcmp(row->name, name) == 0 && row->form != (per_thread ? 1 : 2)) {
             *known = 1;
             if (row->since <= version && (!found || row->since > found->since)) found = row;
         }
@@ -378,25 +378,29 @@ DRIVER_FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050,
                 (int *blocks, CUfunction function, int block_size, size_t shared_bytes),
                 cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size, shared_bytes))
 
-/* With a stream, yet among these: skipped kernels are the same on either default stream. */
-DRIVER(cuLaunchKernel, 4000, (CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
-                              unsigned int block_x, unsigned int block_y, unsigned int block_z,
-                              unsigned int shared_bytes, CUstream stream, void **arguments, void **extra))
+/* ---- Streams, events and graphs, as they are made and ended. The numbers of modes are the runtime's */
+
+DRIVER(cuThreadExchangeStreamCaptureMode, 10010, (CUstreamCaptureMode *mode))
 {
-    dim3 grid = { grid_x, grid_y, grid_z }, block = { block_x, block_y, block_z };
-    (void)extra;
-    return DRIVER_DOES(cudaLaunchKernel(function, grid, block, arguments, shared_bytes, stream));
+    enum cudaStreamCaptureMode wanted = mode ? (enum cudaStreamCaptureMode)*mode : cudaStreamCaptureModeGlobal;
+    CUresult code = mode ? DRIVER_DOES(cudaThreadExchangeStreamCaptureMode(&wanted)) : CUDA_ERROR_INVALID_VALUE;
+    if (code == CUDA_SUCCESS) *mode = (CUstreamCaptureMode)wanted;
+    return code;
 }
 
-#if CUDA_VERSION >= 12000
-DRIVER(cuLaunchKernelEx, 11060, (const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra))
-{
-    if (!config) return CUDA_ERROR_INVALID_VALUE;
-    return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
-                          config->blockDimY, config->blockDimZ, config->sharedMemBytes, config->hStream, arguments,
-                          extra);
-}
-#endif
+DRIVER_FUNCTION(cuStreamCreate, 2000, (CUstream *stream, unsigned int flags),
+                cudaStreamCreateWithFlags(stream, flags))
+DRIVER_FUNCTION(cuStreamCreateWithPriority, 5050, (CUstream *stream, unsigned int flags, int priority),
+                cudaStreamCreateWithPriority(stream, flags, priority))
+DRIVER_FUNCTION(cuStreamDestroy, 4000, (CUstream stream), cudaStreamDestroy(stream))
+DRIVER_FUNCTION(cuEventCreate, 2000, (CUevent *event, unsigned int flags), cudaEventCreateWithFlags(event, flags))
+DRIVER_FUNCTION(cuEventDestroy, 4000, (CUevent event), cudaEventDestroy(event))
+DRIVER_FUNCTION(cuEventQuery, 2000, (CUevent event), cudaEventQuery(event))
+DRIVER_FUNCTION(cuEventSynchronize, 2000, (CUevent event), cudaEventSynchronize(event))
+DRIVER_FUNCTION(cuEventElapsedTime, 2000, (float *milliseconds, CUevent start, CUevent end),
+                cudaEventElapsedTime(milliseconds, start, end))
+DRIVER_FUNCTION(cuGraphDestroy, 10000, (CUgraph value), cudaGraphDestroy(value))
+DRIVER_FUNCTION(cuGraphExecDestroy, 10000, (CUgraphExec exec), cudaGraphExecDestroy(exec))
 
 /* ---- Memory that no stream orders */
 

@@ -1,6 +1,6 @@
 /* The driver's own interface, as far as it is served: functions of libcuda that programs link, or look up by name.
-   Each is listed where it stands. A file whose functions take a stream, or use the default one, defines
-   DRIVER_HAS_STREAM 1 first. */
+   Each is listed where it stands. A file whose functions take a stream, or use the default one, defines DRIVER_FORM
+   first: 1 where stream 0 is the legacy one, 2 where it is the calling thread's. */
 #ifndef STRESS_CUDART_DRIVER_H
 #define STRESS_CUDART_DRIVER_H
 
@@ -8,8 +8,8 @@
 
 #include "call.h"
 
-#ifndef DRIVER_HAS_STREAM
-#define DRIVER_HAS_STREAM 0
+#ifndef DRIVER_FORM
+#define DRIVER_FORM 0
 #endif
 
 typedef void (*driver_function)(void);
@@ -17,13 +17,13 @@ typedef void (*driver_function)(void);
 typedef struct driver_row {
     const char     *name;                        /* as it is asked for: without _v2 and the like */
     unsigned        since;                       /* the CUDA version that has this form of it, such as 3020 */
-    int             has_stream;
+    int             form;                        /* 1, 2: of a stream; 0: of none */
     driver_function function;
 } driver_row;
 
 /* Puts a function on the list, which the linker makes of all files' pointers to rows. */
 #define DRIVER_LIST(text, symbol, since) \
-    static const driver_row driver_row_##symbol = { text, since, DRIVER_HAS_STREAM, (driver_function)symbol }; \
+    static const driver_row driver_row_##symbol = { text, since, DRIVER_FORM, (driver_function)symbol }; \
     static const driver_row *const driver_listed_##symbol __attribute__((used, section("driver_rows"))) \
         = &driver_row_##symbol;
 
