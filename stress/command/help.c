@@ -266,7 +266,7 @@ static const char help_lists[] =
     "-w all, -p all: each that there is (stress list). Where cudaMalloc is not among them, run has it in its table\n"
     "all the same, dimmed, to compare with: it is in no file and fails no run. With -q it does not run.\n"
     "A policy without a name is config:key=value,.. Paths with commas are refused. Workloads and their keys:\n"
-    "stress list workloads; what these may be: stress help workloads.\n"
+    "stress help workloads.\n"
     "\n";
 
 static const char help_threads[] =
