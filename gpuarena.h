@@ -153,7 +153,7 @@
                 is not quiet is released after a wait for the device, because the driver does not wait.
        managed  memory that migrates to where it is used. A limit given as a share is a share of the device,
                 but a limit may exceed the device. Managed memory takes no device memory before it is used,
-                so headroom and release=pressure have no meaning.
+                so headroom and release=pressure are refused.
        async    device memory from a pool of the driver (cudaMallocAsync). Blocks are cut from segments: a hit
                 needs no driver call, and waits do not return memory to the system. A segment obtained in a
                 stream's order is pending for that stream until an event completes; for gpuarena_reserve and
@@ -217,8 +217,9 @@
           room, and start again; then call config.pressure, and start again if it says so
      Plans end before stage 3, if growth would exceed the limit or what config.idle_fraction allows, or if
      they might serve what otherwise takes a segment, and before stage 9 in any case; then the stages start
-     again. If all stages fail, nothing has changed, except that idle segments may have been released, plans
-     may have ended and the stream may wait for others.
+     again. If all stages fail, nothing has changed, except that idle memory may have been released, here and
+     in other arenas of the tree, pages may have moved, plans may have ended, and the stream may wait for
+     others. New memory that the driver or a capture keeps from going back stays as free memory.
      streams=events leaves out stage 6; streams=same also leaves out stages 2 and 5, and the waits for streams
      in stage 7.
 
@@ -747,7 +748,8 @@ typedef struct gpuarena_action {
     gpuarena_action_kind kind;
     gpuarena_result result;                      /* OK, or the failure's */
     gpuarena_block block;
-    gpuarena_stream stream;                      /* of the call that caused it; NULL if it has none */
+    gpuarena_stream stream;                      /* of the call that caused it, NULL if it has none;
+                                                    FREE_DONE: the block's */
     const gpuarena_failure *failure;             /* FAIL, MISUSE; else NULL */
 } gpuarena_action;
 typedef void            gpuarena_observe_fn(gpuarena *arena, const gpuarena_action *action, void *user);
@@ -847,7 +849,8 @@ typedef struct gpuarena_config {
     double   limit_fraction;                     /* above 0, at most 1 */
     uint64_t headroom_bytes;                     /* device memory that growth leaves free (0) */
     gpuarena_release release;                    /* not ON_DEMAND: not with growth FIXED */
-    uint64_t release_bytes;                      /* IDLE (64 MiB; 1: nothing), PRESSURE (256 MiB) */
+    uint64_t release_bytes;                      /* IDLE (64 MiB; 1: nothing), PRESSURE (256 MiB; at most
+                                                    the device) */
     double   release_keep;                       /* IDLE (0: 0.5; negative: nothing; at most 1) */
     uint32_t release_age;                        /* AGE (10,000) */
     void *(*host_alloc)(size_t bytes, void *user);       /* for bookkeeping, aligned as malloc's, or NULL; */
@@ -886,8 +889,8 @@ typedef struct gpuarena_config {
     X(live_count) /* live blocks */ \
     X(alloc_count) /* allocations of more than 0 bytes. This and the counts below: since creation */ \
     X(free_count) /* blocks freed; alloc_count - free_count = live_count */ \
-    X(fail_count) /* calls that failed for lack of memory or by the driver */ \
-    X(misuse_count) /* calls refused as misuse */ \
+    X(fail_count) /* calls that failed, but for misuse */ \
+    X(misuse_count) /* INVALID_ARGUMENT, a wrong pointer, STILL_IN_USE, REENTRANT */ \
     X(look_count) /* stage 1: allocations served by the look at all free blocks */ \
     X(resolve_count) /* stage 2: allocations served after other streams' events completed */ \
     X(grow_count) /* segments obtained, and times that pages were created */ \
@@ -938,14 +941,16 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
                 calls that free or resize. A call on an arena may also return REENTRANT (called from a
                 callback of the arena: see CALLBACKS) and FORKED (the arena belongs to the parent process; the
                 failure is recorded for the thread alone, and figures read as zero).
-     Failure    changes nothing and writes no output. It is recorded: see gpuarena_last_failure.
+     Failure    changes nothing, but that pending memory may be quiet now, and writes no output. It is
+                recorded: see gpuarena_last_failure.
      Cost       constant, amortised, without the time that driver and host memory functions take.
      Threads    any thread, any time.
      Callbacks  the observer, if one is set.
-     Driver     no call, unless the contract names one. But a call that names a stream for the first time may
-                query the events of streams that were named to gpuarena_forget. A function whose contract
-                names a call may also return DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST and
-                HOST_MEMORY, even if it makes none. */
+     Driver     no call, unless the contract names one; capture.exchange_mode goes around those, and where
+                there is no memory memory.info and capture.active follow. A call that names a stream for the
+                first time may query the events of streams that were named to gpuarena_forget. A function
+                whose contract names a call may also return DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST
+                and HOST_MEMORY, even if it makes none. */
 
 /* ---- life */
 
@@ -964,8 +969,8 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *driver);
 
 /* Creates an arena. config NULL means all defaults. The environment variable is read.
-     Driver     memory.info; obtain for config.initial_bytes or growth FIXED, of paged arenas the group vm;
-                with backing ASYNC then events.device_wait.
+     Driver     memory.info; peer for config.peers; obtain for config.initial_bytes or growth FIXED, of paged
+                arenas the group vm; with backing ASYNC then capture.active and events.device_wait.
      Results    INVALID_CONFIG (failure.detail names the environment variable, if that is at fault, the key,
                 and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; for FIXED: not even one
                 granule), NOT_SUPPORTED (the driver lacks entries for scrub, share or peers, or a device
@@ -996,9 +1001,10 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 /* ---- memory */
 
 /* Allocates memory for use on one stream, or on every stream (GPUARENA_ANY_STREAM: quiet memory alone).
-   *ptr becomes device memory aligned to config.alignment. bytes 0 is OK and gives NULL.
+   *ptr becomes device memory aligned to config.alignment. bytes 0 is OK and gives NULL, unless the device is
+   lost.
      Results    OUT_OF_MEMORY (see failure.reason).
-     Failure    may have released idle segments, and made the stream wait for others.
+     Failure    leaves what THE WAY OF ONE ALLOCATION says at its end.
      Cost       constant on a hit; of a page and more in paged arenas, O(log free blocks). A miss goes through
                 the stages of the manual: O(free blocks + segments), for paged arenas O(free blocks + holes +
                 idle pages) and a driver call or two for each page; with several streams or at the limit also
@@ -1049,9 +1055,9 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
                 succeed on a lost device, and without host memory: if a new stream then has no record, the
                 block waits for the whole device.
      Driver     on a per-thread stream, and with config.scrub, capture.active and the group events; with scrub
-                also clear. While reserved memory is above a lowered limit, or by config.release, the calls
-                that release idle memory. If one fails, the block is free nevertheless, driver_error_count
-                rises, and a later call releases the segment.
+                also clear. While reserved memory is above a lowered limit, by config.release, and for a block
+                with a segment of its own, the calls that release idle memory. If one fails, the block is
+                free nevertheless, driver_error_count rises, and a later call releases the segment.
      Cost       as of a hit. With a release O(segments), paged O(streams + free blocks). A refused free:
                 O(arenas x log segments + blocks in 2 MiB + 2 MiB pages in the block). */
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream);
@@ -1088,6 +1094,7 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
                 failure.block is the block), INVALID_ARGUMENT (bytes 0); of the pointer as gpuarena_free,
                 INVALID_ARGUMENT for NULL;
                 REENTRANT from config.pressure, to grow.
+     Failure    to grow: as gpuarena_alloc.
      Cost       O(blocks that it takes); where pages move, as gpuarena_alloc. Driver: as gpuarena_alloc. */
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
                                              gpuarena_stream stream);
@@ -1096,8 +1103,8 @@ GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_
    driver has no piece that large; in paged arenas by pages at the lowest holes.
      Results    OUT_OF_MEMORY (OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, ADDRESSES, TOO_LARGE).
      Failure    gives back what this call grew, after a wait for the device where it was joined with memory
-                that streams freed. What the driver or a capture keeps from going back stays as cached memory,
-                and driver_error_count rises.
+                that streams freed. What the driver or a capture keeps from going back stays as free memory,
+                and driver_error_count rises, unless the device is lost.
      Cost       O(segments), paged O(holes x pages). Driver: the groups memory, vm, events, capture. */
 GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
 
