@@ -265,7 +265,7 @@ static const char help_lists[] =
     "  -w train:batch=1,2,seq=512,1024 -p segments:limit=4G,8G\n"
     "-w all, -p all: each that there is (stress list). Where cudaMalloc is not among them, run has it in its table\n"
     "all the same, dimmed, to compare with: it is in no file and fails no run. With -q it does not run.\n"
-    "A policy without a name is config:key=value,.. Paths with commas are refused. Workloads and their keys:\n"
+    "config:key=value,.. is an arena by its keys alone. Paths with commas are refused. Workloads and their keys:\n"
     "stress help workloads.\n"
     "\n";
 
