@@ -122,8 +122,8 @@
        these are too few, the host waits for streams that freed others, event by event: at once if the limit
        would allow new pages, else in stage 7 below. A page is mapped at its new place before it is unmapped
        at its old one.
-     - Of a share below 1, an arena that has had one stream alone, and no request for every stream, may use a
-       quarter at once, and a page more for every two that have moved. So a program in which few pages need to
+     - An arena that has had one stream alone, and no request for every stream, may use a quarter of a share
+       below 1 at once, and a page more for every two that have moved. So a program in which few pages need to
        move stays further below the share.
      - New memory comes in a few handles for each gap, of one page or a power of two: so a request of a GiB is
        a few driver calls. A handle has at most 1/256 of the bytes that limit and device leave, or 1/64 for a
@@ -138,9 +138,9 @@
        memory is stranded, except for plans.
      - Requests of a page and more take the smallest free block that fits, so little is left between blocks.
        Requests of config.large_bytes and more take the lowest one, so large blocks lie at low addresses
-       and idle pages gather at high ones. Where there is one stream and such a request is of whole pages and
-       gets new ones, it begins at a page, unless what is left before it and what is stranded exceed together
-       what is said above.
+       and idle pages gather at high ones. With one stream, such a request of whole pages that gets new ones
+       begins at a page, unless the rest before it and stranded memory exceed together a page and 1/256 of
+       reserved memory.
      - Pages of capture sets do not move, and no page moves while a stream is captured.
      - Memory that must be one allocation of the driver, for cudaIpc or RDMA, is requested with
        GPUARENA_ALLOC_DEDICATED or by config.share=whole.
@@ -202,12 +202,12 @@
        2. if a run would do but for other streams: record events behind the frees of all streams, make quiet
           the blocks whose events have completed, and look again
        3. grow within the limit; paged: by new pages, or by moving idle pages as PAGED RANGES says
-       4. release idle segments that are quiet, if that makes room, and grow; paged: those that could not go
-          back with the block that they were for
+       4. release idle segments that are quiet, if that makes room, and grow; paged: segments of dedicated
+          blocks, if they could not go back with their block
        5. for up to config.wait_ms: repeat stage 2, and stages 1, 3 and 4 when events have completed or other
           threads have freed or released memory
-       6. make the request's stream wait for other streams: for the run with the fewest foreign bytes. No page
-          moves for that
+       6. make the request's stream wait for other streams: for the run with the fewest bytes of theirs. No
+          page moves for that
        7. as stage 4 with idle segments that are not quiet, where the release waits for the device; paged: as
           stage 3 with pages that the host waits for, event by event. This comes after stage 8 if the
           alignment exceeds config.alignment, if there is a headroom, or if pages are to be made of segments
@@ -268,9 +268,9 @@
        pieces of the address space that small blocks of the streams which it named first lie in, with a lock
        of their own (threads beyond the 16th share heaps). A hit of at most 1 MiB, and the free of such a
        block on the stream of its allocation, hold the heap's lock alone, so threads that use their own
-       streams do not wait for each other. Who holds the short lock holds those of all heaps, too: whatever
-       else was said to hold it, a new peak, a hit that its heap has no block for, and a hit or free with a
-       tag of gpuarena_tag, an observer, or a plan.
+       streams do not wait for each other. The short lock includes the locks of all heaps. Beside the calls
+       that were said to hold it, a new peak takes it, a hit that its heap has no block for, and a hit or free
+       with a tag of gpuarena_tag, an observer, or a plan.
      - No memory is kept from other streams: before a request grows the arena or fails, it may have the quiet
        blocks of all heaps. Statistics, limits and peaks are exact. An arena whose streams are all named by
        one thread has no heaps.
@@ -387,8 +387,8 @@
      - The observer is told of each call before the next one changes anything. So it runs with the short lock,
        and must not wait for another thread that calls this arena. It may find its thread in relaxed capture
        mode.
-     - Driver functions: see gpuarena_driver. Most calls on the same arena return REENTRANT there.
-     - Host memory functions run with the short lock held and must not call an arena.
+     - Driver functions must not call an arena (see gpuarena_driver): most calls on the same one return
+       REENTRANT. Nor must host memory functions, which run with the short lock held.
      - config.pressure runs without any lock: only this thread's allocations, resizes that grow,
        gpuarena_reserve and gpuarena_destroy on this arena return REENTRANT there. Any other call is
        allowed, and other threads' calls go on.
@@ -956,8 +956,9 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 
 /* Fills *driver with a table for a CUDA device; -1 is the current device. The table may be copied and needs
    no end. No context is created: the table's first use does that.
-     Driver     cudaGetDeviceCount, cudaGetDevice, and cudaGetDriverEntryPoint, by which the driver's virtual
-                memory functions are found. If any of that fails, the groups vm and fd are absent.
+     Driver     cudaGetDeviceCount, cudaGetDevice, and cudaGetDriverEntryPoint, from CUDA 12.5 on ..ByVersion,
+                by which the driver's virtual memory functions are found. If that fails, the groups vm and fd
+                are absent.
      Peers      `peers` is 0: see config.peers.
      Results    INVALID_ARGUMENT (no such device: failure.detail lists those there are), NOT_SUPPORTED (built
                 with GPUARENA_NO_CUDA; or failure.driver_code is 35, cudaErrorInsufficientDriver: the driver
@@ -9669,7 +9670,7 @@ static const char *gpuarena__words_of(const gpuarena_failure *failure)
 #define X(result, words) case GPUARENA_##result: return words;
     X(OK, "nothing has failed")
     X(OUT_OF_MEMORY, gpuarena__words_of_reason(failure))
-    X(HOST_MEMORY, "no host memory for the arena's bookkeeping; nothing on the device has changed")
+    X(HOST_MEMORY, "no host memory for the arena's bookkeeping; free some, and call again")
     X(DOUBLE_FREE, "the pointer's memory is free already$place")
     X(FOREIGN_POINTER, "the pointer is in no arena$place")
     X(INTERIOR_POINTER, "the pointer is inside a block, not its base; free the base$place")
@@ -9678,7 +9679,7 @@ static const char *gpuarena__words_of(const gpuarena_failure *failure)
       : "$live are still live; free them, or call gpuarena_reset, before gpuarena_destroy")
     X(REENTRANT, "called from a callback of the same arena, which holds its lock; call after it returns")
     X(DEVICE_LOST, "the device is lost (driver $code); end the process and start again")
-    X(DRIVER_ERROR, "the driver failed or gave nonsense ($code); the arena is as it was")
+    X(DRIVER_ERROR, "the driver failed or gave nonsense ($code)")
     X(FORKED, detail ? detail
       : "the arena is that of the process from which this one was forked; make one here")
 #undef X
