@@ -1,7 +1,8 @@
 /* libgpuarena-preload.so: cudaMalloc, cudaMallocAsync and their frees of a program that exists already come from an
    arena for each device, without a line changed; cudaMemGetInfo tells what the arena may still give.
        LD_PRELOAD=build/libgpuarena-preload.so GPUARENA_CONF=limit=8G ./program
-   At exit a report goes to standard error, or to the file that GPUARENA_REPORT names.
+   At exit a report goes to standard error, or to the file that GPUARENA_REPORT names. Where no arena can be made, as
+   with a wrong GPUARENA_CONF, standard error says why, and the runtime serves the device.
    The program must use the shared libcudart (nvcc -cudart shared): what is linked statically cannot be replaced.
    Memory of paged arenas cannot be exported by cudaIpcGetMemHandle; with backing=segments,share=whole it can.
    Not replaced: managed, pinned and pitched memory, arrays, and the program's own memory pools. */
