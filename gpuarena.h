@@ -941,13 +941,13 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
                 calls that free or resize. A call on an arena may also return REENTRANT (called from a
                 callback of the arena: see CALLBACKS) and FORKED (the arena belongs to the parent process; the
                 failure is recorded for the thread alone, and figures read as zero).
-     Failure    changes nothing, but that pending memory may be quiet now, and writes no output. It is
+     Failure    changes nothing, except that pending memory may have become quiet, and writes no output. It is
                 recorded: see gpuarena_last_failure.
      Cost       constant, amortised, without the time that driver and host memory functions take.
      Threads    any thread, any time.
      Callbacks  the observer, if one is set.
-     Driver     no call, unless the contract names one; capture.exchange_mode goes around those, and where
-                there is no memory memory.info and capture.active follow. A call that names a stream for the
+     Driver     no call, unless the contract names one. capture.exchange_mode goes around calls, and a result
+                OUT_OF_MEMORY comes with memory.info and capture.active. A call that names a stream for the
                 first time may query the events of streams that were named to gpuarena_forget. A function
                 whose contract names a call may also return DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST
                 and HOST_MEMORY, even if it makes none. */
@@ -1259,10 +1259,10 @@ GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit
 
 /* Writes the arena's state through `write`, in pieces. TEXT is for people. JSON is one object: schema
    "gpuarena-report/1"; version; name; config (its text); stats (every field of gpuarena_stats by name);
-   segments, which are the ranges: address, bytes and blocks with offset, bytes, state (live, pending, free,
-   hole) and, if live, requested, serial and tag. If tags were used, also tags: tag, name, and every field of
-   gpuarena_tag_stats; the first, 0 and "", is for blocks without a tag. A writer that does not return OK ends
-   the report, as in gpuarena_walk.
+   segments, which are the ranges: address ("0x.."), bytes and blocks with offset, bytes, state (live,
+   pending, free, hole) and, if live, requested, serial and tag. If tags were used, also tags: tag, name, and
+   every field of gpuarena_tag_stats; the first, 0 and "", is for blocks without a tag. A writer that does not
+   return OK ends the report, as in gpuarena_walk.
      Results    INVALID_ARGUMENT (no such format).
      Cost       that of gpuarena_walk. */
 GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_format format,
