@@ -767,7 +767,8 @@ typedef enum gpuarena_backing {
     GPUARENA_BACKING_AUTO,                       /* PAGED if driver.vm and driver.events exist and
                                                     driver.page_bytes is a power of two of at most 1 GiB,
                                                     unless share WHOLE, step, step_max, growth STEP or
-                                                    DOUBLE ask for SEGMENTS */
+                                                    DOUBLE ask for SEGMENTS; then page, idle and large are
+                                                    ignored */
     GPUARENA_BACKING_PAGED,                      /* addresses backed by pages that can move */
     GPUARENA_BACKING_SEGMENTS,                   /* segments of device memory, as cudaMalloc's; */
     GPUARENA_BACKING_PINNED,                     /*   of page-locked host memory; */
@@ -972,9 +973,9 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
 /* Creates an arena. config NULL means all defaults. The environment variable is read.
      Driver     memory.info; peer for config.peers; obtain for config.initial_bytes or growth FIXED, of paged
                 arenas the group vm; with backing ASYNC then capture.active and events.device_wait.
-     Results    INVALID_CONFIG (failure.detail names the environment variable, if that is at fault, the key,
-                and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; for FIXED: not even one
-                granule), NOT_SUPPORTED (the driver lacks entries for scrub, share or peers, or a device
+     Results    INVALID_CONFIG (failure.detail names the environment variable, if its text cannot be read, the
+                key, and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; for FIXED: not even
+                one granule), NOT_SUPPORTED (the driver lacks entries for scrub, share or peers, or a device
                 cannot be a peer), and FORKED if driver is NULL, as gpuarena_driver_cuda.
      Parent     with config.parent also INVALID_CONFIG: the parent is no living arena, its driver differs in
                 any field, its memory is of another kind (ASYNC counts as the device's), or the limits do not
@@ -1017,7 +1018,7 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
 /* Allocates like gpuarena_alloc, with alignment, tag, flags and room.
      GPUARENA_ALLOC_TRY        a miss that stage 1 does not serve, even after plans are given up, fails
                                without a driver call, except capture.active with config.scrub: reason
-                               TRY_ONLY.
+                               TRY_ONLY, or OVER_LIMIT above a lowered limit.
      GPUARENA_ALLOC_DEDICATED  the block gets a segment of its own from memory.obtain, in whole granules and
                                within the limit. The segment goes back when the block is freed, at the cost of
                                a cudaFree; if a capture or the driver forbids that, with a later release.
