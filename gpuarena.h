@@ -3870,6 +3870,14 @@ static int gpuarena__uses_start(gpuarena *arena, gpuarena__node *node, uint32_t 
     return told;
 }
 
+/* The record of a stream's work with memory of a capture set, or (0) with ordinary memory. What a stream does
+   with other memory than that of the set that it is captured into belongs to no graph. */
+static uint32_t gpuarena__record_for(const gpuarena *arena, uint32_t record, uint32_t home)
+{
+    const gpuarena__stream *stream = &arena->streams.list[record];
+    return stream->home && stream->home != home ? stream->under : record;
+}
+
 /* Determines what a block waits for after a free that is not plain. freed_on 0: the GPU is done with it;
    MULTI_STREAM: only a wait for the device tells. */
 static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
@@ -3892,7 +3900,7 @@ static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t
         return;
     }
     told = gpuarena__uses_start(arena, node, freed_on);
-    if (!home && list[record].home) record = list[record].under; /* ordinary memory: it belongs to no graph */
+    record = gpuarena__record_for(arena, record, home);
     if (list[record].home != home) {             /* memory of a capture set, freed outside its captures */
         ticket = gpuarena__ticket(&list[record]);
         if (ticket) gpuarena__uses_put(arena, node, record, ticket);
@@ -13524,6 +13532,10 @@ static gpuarena_result gpuarena__use(gpuarena *arena, const void *inside, gpuare
     }
     if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
         return gpuarena__fail_pointer(arena, inside, stream);
+    if (record) {
+        uint32_t home = arena->streams.list[gpuarena__node_at(arena, index)->record].home;
+        record = gpuarena__record_for(arena, record, home);
+    }
     if (arena->streams.ordered)
         if (!record || !gpuarena__uses_add(arena, gpuarena__node_at(arena, index), record))
             return gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL);
