@@ -81,7 +81,7 @@ LEFT_OUT       := $(filter-out $(EXAMPLES:$(BUILD)/%=%),$(basename $(wildcard ex
 PRELOAD        := $(if $(CUDA),$(BUILD)/libgpuarena-preload.so $(BUILD)/libgpuarena-record.so $(BUILD)/libgpuarena.so $(BUILD)/libgpuarena_ort.so)
 BENCH          := $(BENCH_SOURCES:tests/measure/%.c=$(BUILD)/%)
 ALL_SOURCES    := $(STRESS_SOURCES) stress/main.c $(TEST_SOURCES) $(EXAMPLE_SOURCES) $(BENCH_SOURCES)
-PIC_SOURCES    := $(addprefix stress/base/,array.c hash.c problem.c program.c slice.c treap.c) $(wildcard stress/sim/*.c) $(CUDART_SOURCES)
+PIC_SOURCES    := $(addprefix stress/base/,program.c text.c sets.c) $(wildcard stress/sim/*.c) $(CUDART_SOURCES)
 LIBRARY_OBJECTS := $(patsubst %.c,$(BUILD)/pic/%.o,$(filter $(PIC_SOURCES),$(STRESS_SOURCES))) \
                    $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(PIC_SOURCES),$(STRESS_SOURCES)))
 

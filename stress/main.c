@@ -2,7 +2,6 @@
 #include <signal.h>
 
 #include "base/cli.h"
-#include "base/program.h"
 #include "command/command.h"
 
 int main(int argc, char **argv)

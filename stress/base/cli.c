@@ -2,13 +2,8 @@
 #include "cli.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "text.h"
-#include "program.h"
-#include "slice.h"
 
 /* ---- Values of options: numbers, sizes, lists, and words for a shell */
 

@@ -3,11 +3,7 @@
 #ifndef STRESS_BASE_CLI_H
 #define STRESS_BASE_CLI_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include "problem.h"
+#include "program.h"
 
 /* X(ID, heading of --help or NULL: as the row above, name, letter or 0, kind, argument as help shows it, default or
    NULL, least, most, effect on results, commands that take it, summary). The default is read as an argument is.

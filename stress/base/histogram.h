@@ -4,8 +4,7 @@
 #ifndef STRESS_BASE_HISTOGRAM_H
 #define STRESS_BASE_HISTOGRAM_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "program.h"
 
 #define HISTOGRAM_SUB_LOG2 5
 #define HISTOGRAM_BUCKETS  ((64 - HISTOGRAM_SUB_LOG2 + 1) << HISTOGRAM_SUB_LOG2)

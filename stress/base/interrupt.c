@@ -2,8 +2,7 @@
 #include "interrupt.h"
 
 #include <signal.h>
-#include <stddef.h>
-#include <string.h>
+#include "program.h"
 
 static const struct { int number; const char *name; } interrupt_ends[] = {
     { SIGINT, "SIGINT" }, { SIGTERM, "SIGTERM" }, { SIGHUP, "SIGHUP" },

@@ -3,7 +3,7 @@
 #ifndef STRESS_BASE_MEMORY_H
 #define STRESS_BASE_MEMORY_H
 
-#include <stdint.h>
+#include "program.h"
 
 typedef struct memory_use {                      /* a policy's bytes at one moment */
     uint64_t requested_bytes, live_bytes;
@@ -20,18 +20,6 @@ typedef struct memory_track {                    /* starts zeroed */
     double   fragmentation;                      /* at the first failure, else at the reserved peak's first op */
     int      failed;                             /* a failure has fixed it */
 } memory_track;
-
-/* The first multiple of the unit that is not below; bytes, where a unit more passes 2^64. */
-static inline uint64_t memory_round_up(uint64_t bytes, uint64_t unit)
-{
-    return bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
-}
-
-/* The peak becomes the value, where that is higher. */
-static inline void memory_raise(uint64_t *peak, uint64_t value)
-{
-    if (value > *peak) *peak = value;
-}
 
 /* 1 - largest / free, 0 when nothing is free. */
 static inline double memory_fragmentation(uint64_t free_bytes, uint64_t largest_bytes)

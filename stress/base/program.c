@@ -1,11 +1,22 @@
 /* One name for messages, one for pages: both are what the program was called. */
 #include "program.h"
 
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
+
+/* ---- Problems: the first one reported stays, shortened to its buffer, with control characters made harmless */
+
+int problem_set(problem *why, int exit_code, const char *format, ...)
+{
+    if (why->exit_code != 0) return -1;
+    why->exit_code = exit_code;
+    PROBLEM_PRINT(why->text, sizeof why->text, format);
+    for (char *at = why->text; *at != '\0'; at++) {      /* one line, whatever bytes a file name or a text held */
+        if ((unsigned char)*at < ' ' || *at == 127) *at = '?';
+    }
+    return -1;
+}
+
+/* ---- The program */
 
 #ifndef STRESS_FOLDER
 #define STRESS_FOLDER "stress"                   /* the Makefile says where it is */
@@ -129,4 +140,32 @@ int program_file(const char *relative, char *path, size_t size)
     if (length > 0 && (size_t)length < size && !access(path, R_OK)) return 0;
     length = snprintf(path, size, "%s/%s", STRESS_FOLDER, relative);
     return length > 0 && (size_t)length < size && !access(path, R_OK) ? 0 : -1;
+}
+
+/* ---- Arrays: pointers and capacities of any type are read and written as bytes */
+
+enum { ARRAY_LEAST = 4 };
+
+static void array_resize(void *list, size_t item_bytes, uint64_t count)
+{
+    void *old;
+    memcpy(&old, list, sizeof old);
+    void *grown = program_resize(old, count <= SIZE_MAX ? (size_t)count : SIZE_MAX, item_bytes);
+    memcpy(list, &grown, sizeof grown);
+}
+
+void array_grow(void *list, size_t item_bytes, void *other, size_t other_bytes, void *capacity,
+                size_t capacity_bytes, uint64_t wanted)
+{
+    uint32_t narrow = 0;
+    uint64_t count = 0;
+    memcpy(capacity_bytes == sizeof narrow ? (void *)&narrow : (void *)&count, capacity, capacity_bytes);
+    count += narrow;
+    count = wanted > count * 2 ? wanted : count * 2;
+    if (count < ARRAY_LEAST) count = ARRAY_LEAST;
+    if (capacity_bytes == sizeof narrow && count > UINT32_MAX) program_no_memory();
+    array_resize(list, item_bytes, count);
+    if (other) array_resize(other, other_bytes, count);
+    narrow = (uint32_t)count;
+    memcpy(capacity, capacity_bytes == sizeof narrow ? (const void *)&narrow : (const void *)&count, capacity_bytes);
 }

@@ -1,10 +1,6 @@
 /* Progress lines; real time is read here to pace them, and decides nothing else. */
 #include "progress.h"
-#include "program.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -3,8 +3,7 @@
 #ifndef STRESS_BASE_PROGRESS_H
 #define STRESS_BASE_PROGRESS_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "program.h"
 
 typedef enum progress_mode { PROGRESS_OFF, PROGRESS_LINES, PROGRESS_REDRAW } progress_mode;
 

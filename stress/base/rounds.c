@@ -4,14 +4,11 @@
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "array.h"
 #include "interrupt.h"
 #include "progress.h"
-#include "splitmix64.h"
+#include "sets.h"
 
 enum { ROUNDS_MOST_EXACT = 10000 };              /* 2^-10000 is a long double still */
 

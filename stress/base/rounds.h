@@ -4,10 +4,7 @@
 #ifndef STRESS_BASE_ROUNDS_H
 #define STRESS_BASE_ROUNDS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "problem.h"
+#include "program.h"
 
 typedef struct rounds_interval { double low, median, high; } rounds_interval;
 enum { ROUNDS_LEAST_COUNT = 6 };                 /* with fewer values there are no such ranks */

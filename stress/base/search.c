@@ -1,10 +1,5 @@
 #include "search.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "program.h"
-
 /* ---- Halving the distance, whichever way it lies */
 
 int bisect_between(uint64_t *good, uint64_t *bad, uint64_t step, bisect_try *tried, void *user)

@@ -3,8 +3,7 @@
 #ifndef STRESS_BASE_SEARCH_H
 #define STRESS_BASE_SEARCH_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "program.h"
 
 /* ---- Bisection between a number that will do and one that will not, for every search of a command */
 

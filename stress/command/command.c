@@ -3,13 +3,8 @@
 #include "command.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../../gpuarena.h"
-#include "../base/slice.h"
-#include "../base/text.h"
-#include "../base/program.h"
 #include "../device/cuda_environment.h"
 
 typedef int command_write(FILE *out, const char *topic, problem *why);

@@ -3,8 +3,6 @@
 #ifndef STRESS_COMMAND_COMMAND_H
 #define STRESS_COMMAND_COMMAND_H
 
-#include <stdio.h>
-
 #include "../report/output.h"
 #include "../result/gate.h"
 #include "../run/plan.h"

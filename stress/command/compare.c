@@ -1,10 +1,6 @@
 /* `stress compare A.csv B.csv`: a verdict a row, B against A; or the rules of --fail-if, with A as base. */
 #include "command.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/text.h"
 #include "../result/csv.h"
 
 /* ---- Row by row: exact metrics by their values, timed ones by the intervals of their repeats */

@@ -1,8 +1,6 @@
 /* The command `costs`: measures a device's driver calls, and writes a file for --costs. */
 #include "command.h"
 
-#include "../base/program.h"
-
 static int costs_output(const cli *asked, output_list *made, problem *why)
 {
     static char to_stdout[] = "costs=-";

@@ -2,12 +2,7 @@
 #include "command.h"
 
 #include <dirent.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/text.h"
-#include "../base/program.h"
 #include "../device/cuda_environment.h"
 #include "../policy/policy.h"
 #include "../policy/policy_name.h"

@@ -1,12 +1,8 @@
 /* `stress holes`: what an allocation and its free cost among ever more free blocks. */
 #include "command.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../measure/stage.h"
 #include "../base/interrupt.h"
-#include "../base/program.h"
 
 enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_QUICK_ROUNDS = 5,
        HOLES_PAIRS = 8192, HOLES_QUICK_PAIRS = 200 };

@@ -2,12 +2,6 @@
    it. Shards are read as rows, and written as rows are. */
 #include "command.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/program.h"
-#include "../base/text.h"
 #include "../result/csv.h"
 #include "../run/sweep.h"
 

@@ -2,12 +2,7 @@
    Rows in the order asked for, failures told as they come, results told at the end. */
 #include "command.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../base/interrupt.h"
-#include "../base/program.h"
 #include "../policy/policy_name.h"
 #include "../run/runner.h"
 #include "../run/sweep.h"

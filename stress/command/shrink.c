@@ -1,11 +1,7 @@
 /* The command shrink: of a run that fails, the fewest operations that still fail the same way, as a recording. */
 #include "command.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "../base/interrupt.h"
-#include "../base/program.h"
 #include "../run/pass.h"
 #include "../run/sweep.h"
 #include "../base/search.h"

@@ -3,13 +3,9 @@
    findings, status 3. */
 #include "call.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "../base/program.h"
 #include "../sim/sim.h"
 #include "options.h"
 

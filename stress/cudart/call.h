@@ -4,9 +4,7 @@
 #define STRESS_CUDART_CALL_H
 
 #include <cuda_runtime_api.h>
-#include <stdio.h>
 
-#include "../base/treap.h"
 #include "../sim/work.h"
 
 /* What a CUDA program may call; and the same call under the name that it has in programs that are compiled with

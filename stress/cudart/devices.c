@@ -1,8 +1,5 @@
 /* Devices: which there are, which is current, what they are, which reach each other, and their end.
    Must not know how memory is held. */
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "../sim/memory.h"
 #include "call.h"

@@ -5,9 +5,6 @@
    Must not know what the runtime's calls of the same meaning do. */
 #include "driver.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"   /* functions that programs still call */
 #endif

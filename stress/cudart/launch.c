@@ -3,8 +3,6 @@
    Must not know what kernels do: nothing here could run one. */
 #include "call.h"
 
-#include <string.h>
-
 /* ---- What compiled CUDA code calls by itself. The toolkit declares these for its own compiler alone */
 
 /* Registers nothing: 1, for those that are asked. Declared without arguments: only the symbol is CUDA's. */

@@ -1,10 +1,7 @@
 /* cudaMalloc, cudaFree and their kin: device memory, pinned and managed memory, what a pointer is, memory pools, and
    memory of other processes.
    Must not know of contents, nor how device memory and pools are laid out: sim/ does. */
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/program.h"
 #include "../sim/memory.h"
 #include "../sim/share.h"
 #include "../sim/sim.h"

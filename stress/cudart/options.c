@@ -1,8 +1,6 @@
 /* GPUARENA_SIM, read part by part: each key at most once, each value with its own reader. */
 #include "options.h"
 
-#include <string.h>
-
 #include "../sim/sim.h"
 
 static int options_read_device(options *self, slice value)

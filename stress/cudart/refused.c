@@ -1,8 +1,6 @@
 /* Functions that programs name and that are not served: they are there, so that a program that may never call them
    can be loaded, and answer NotSupported. What was called is counted for the report. */
 
-#include <inttypes.h>
-
 #include "driver.h"
 
 /* Programs link these. */

@@ -3,9 +3,6 @@
    Must not know how bytes are kept. */
 #include "call.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 /* ---- What copies and fills do: where each side lies, whether it is held, the bytes */
 
 typedef struct copy_request {                    /* rows of equal width, a side's pitch from one to the next */

@@ -2,9 +2,6 @@
    It must not obtain memory. */
 #include "cuda_environment.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "../base/text.h"

@@ -3,10 +3,7 @@
 #ifndef STRESS_DEVICE_CUDA_ENVIRONMENT_H
 #define STRESS_DEVICE_CUDA_ENVIRONMENT_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "../base/problem.h"
+#include "../base/program.h"
 
 typedef struct cuda_environment {
     int      ordinal;

@@ -1,9 +1,6 @@
 /* The counting table: memory calls go into the books, the rest as it is. */
 #include "cuda_table.h"
 
-#include <stdlib.h>
-
-#include "../base/program.h"
 #include "../sim/entries.h"
 
 /* ---- The books, and the device memory behind what is in them */

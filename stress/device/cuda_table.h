@@ -7,8 +7,7 @@
 #include <pthread.h>
 
 #include "../../gpuarena.h"
-#include "../base/hash.h"
-#include "../base/treap.h"
+#include "../base/sets.h"
 #include "../sim/base.h"
 
 /* What is held, in the order in which it is given back: obtained memory of each kind; mappings, reserved addresses

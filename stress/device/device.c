@@ -1,11 +1,6 @@
 /* One device at work: hands every question to the simulated machine or to CUDA. */
 #include "device.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/program.h"
 #include "cuda_environment.h"
 
 /* ---- CUDA's devices: streams, uses of memory that are written in order, contents by synchronous memset and

@@ -4,7 +4,6 @@
 #define STRESS_DEVICE_DEVICE_H
 
 #include "../../gpuarena.h"
-#include "../base/problem.h"
 #include "../sim/sim.h"
 
 typedef struct device_config {

@@ -1,10 +1,5 @@
 #include "costs.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/array.h"
 #include "../base/progress.h"
 
 #define COSTS_LARGEST ((uint64_t)16 << 30)

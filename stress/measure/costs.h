@@ -3,9 +3,6 @@
 #ifndef STRESS_MEASURE_COSTS_H
 #define STRESS_MEASURE_COSTS_H
 
-#include <stdio.h>
-
-#include "../base/problem.h"
 #include "../sim/costs.h"
 
 /* ---- What the driver's calls cost, measured one by one through its table */

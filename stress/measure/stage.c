@@ -2,18 +2,12 @@
 #include "stage.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../base/cli.h"
-#include "../base/program.h"
 #include "../base/progress.h"
-#include "../base/splitmix64.h"
 #include "../sim/entries.h"
 
 /* ---- A device that costs nothing: every call of its table succeeds in constant time, and no memory is behind

@@ -4,8 +4,6 @@
 #define STRESS_MEASURE_STAGE_H
 
 #include <pthread.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "../../gpuarena.h"
 #include "../base/rounds.h"

@@ -1,11 +1,6 @@
 /* What models share. Memory is counted when the driver gives it, and the limit is asked before. */
 #include "model.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/program.h"
-
 /* ---- Pieces of device memory: neighbours in a chain, and ordered sets of them */
 
 void pieces_give(pieces *self, piece *unused)

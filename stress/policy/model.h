@@ -6,9 +6,8 @@
 #include <pthread.h>
 
 #include "../../gpuarena.h"
-#include "../base/hash.h"
 #include "../base/memory.h"
-#include "../base/treap.h"
+#include "../base/sets.h"
 
 /* ---- Pieces of device memory: neighbours in a chain, and ordered sets of them */
 

@@ -1,13 +1,7 @@
 /* The table of policies, and their text. */
 #include "policy.h"
 
-#include <inttypes.h>
-#include <string.h>
-
-#include "../base/slice.h"
-#include "../base/text.h"
 #include "policy_name.h"
-#include "../base/program.h"
 
 /* Keys that mean something: whatever the backing is; then of segments, of pages, of both and all others. */
 #define POLICY_LIMITS "alignment limit headroom"

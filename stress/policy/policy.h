@@ -5,9 +5,7 @@
 #define STRESS_POLICY_POLICY_H
 
 #include "../device/device.h"
-#include "../base/memory.h"
 #include "model.h"
-#include "../base/problem.h"
 #include "rival.h"
 
 typedef enum policy_family {

@@ -1,9 +1,6 @@
 /* A table of names. */
 #include "policy_name.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* A short name is the shorter: it is written in the other's place. */
 static const struct policy_name { const char *shown, *name; } policy_names[] = {
     { "cudaMalloc", "raw" }, { "cudaMallocAsync", "async" }, { "best-fit", "best" }, { "first-fit", "first" },

@@ -3,7 +3,7 @@
 #ifndef STRESS_POLICY_POLICY_NAME_H
 #define STRESS_POLICY_POLICY_NAME_H
 
-#include <stddef.h>
+#include "../base/program.h"
 
 /* The names for people, each of which another is the short one of; NULL past the last. */
 const char *policy_name_at(size_t index);

@@ -2,10 +2,7 @@
 #include "rival.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/program.h"
 #include "../sim/sim.h"
 
 #define RIVAL_SIM_NAME  "libcub-sim.so"          /* with the substitute for the CUDA runtime inside */

@@ -2,11 +2,7 @@
 #include "figure.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/program.h"
-#include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "table.h"
 #include "output.h"

@@ -5,8 +5,6 @@
 #ifndef STRESS_REPORT_FIGURE_H
 #define STRESS_REPORT_FIGURE_H
 
-#include <stdio.h>
-
 #include "../result/row.h"
 #include "plot.h"
 

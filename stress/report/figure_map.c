@@ -1,10 +1,6 @@
 /* Time x addresses: what lies where, and what there was no place for. */
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/program.h"
-#include "../base/text.h"
 #include "../result/record.h"
 #include "figure.h"
 #include "table.h"

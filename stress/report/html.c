@@ -2,12 +2,7 @@
    figures. It is well-formed XML, too. For light and dark, paper, phones, and readers that speak. */
 #include "output.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../gpuarena.h"
-#include "../base/program.h"
-#include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "../run/sweep.h"
 #include "figure.h"

@@ -3,14 +3,11 @@
    stands on a line. */
 #include "output.h"
 
-#include <inttypes.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../../gpuarena.h"
-#include "../base/text.h"
 
 /* ---- What times were measured on: this machine, and a CUDA device */
 

@@ -2,15 +2,7 @@
    one (out of memory is a result), a verdict is a failure where it fails the run, and skipped where it is none. */
 #include "output.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../gpuarena.h"
-#include "../base/hash.h"
-#include "../base/program.h"
-#include "../base/slice.h"
-#include "../base/text.h"
 
 static int junit_is_error(const row *shown)
 {

@@ -5,14 +5,6 @@
    work and waits left out. */
 #include "output.h"
 
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/program.h"
-#include "../base/text.h"
-
 /* ---- Pickles, in eleven opcodes */
 
 enum { PICKLE_MOST_WORDS = 200, PICKLE_BATCH = 1000 };

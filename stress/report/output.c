@@ -4,14 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "../base/text.h"
-#include "../base/program.h"
 #include "../measure/costs.h"
 #include "../result/csv.h"
 #include "../run/plan.h"

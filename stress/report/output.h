@@ -5,8 +5,6 @@
 #ifndef STRESS_REPORT_OUTPUT_H
 #define STRESS_REPORT_OUTPUT_H
 
-#include <stdio.h>
-
 #include "../device/cuda_environment.h"
 #include "../measure/costs.h"
 #include "../result/gate.h"

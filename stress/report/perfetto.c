@@ -3,10 +3,6 @@
    clock; on CUDA, where a record has none, operations. The memory counters are the samples of the series. */
 #include "output.h"
 
-#include <inttypes.h>
-
-#include "../base/text.h"
-
 enum { PERFETTO_STEPS = 1 };                     /* the thread that steps are drawn on */
 
 typedef struct perfetto {

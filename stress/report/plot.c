@@ -1,9 +1,7 @@
 /* Elements of SVG, coordinates in tenths. */
 #include "plot.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "../base/text.h"
 

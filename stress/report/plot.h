@@ -4,9 +4,7 @@
 #ifndef STRESS_REPORT_PLOT_H
 #define STRESS_REPORT_PLOT_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "../base/program.h"
 
 enum {
     PLOT_WIDTH = 420, PLOT_HEIGHT = 280,         /* of a figure, in units of its own */

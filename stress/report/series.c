@@ -2,9 +2,6 @@
    is one of these rows. Samples are the record's; percentiles are those that have enough samples behind them. */
 #include "output.h"
 
-#include <inttypes.h>
-
-#include "../base/text.h"
 #include "../result/csv.h"
 
 const latency_point latency_points[LATENCY_POINTS] = {

@@ -1,8 +1,6 @@
 /* Markdown for a job's page: verdicts, then rows, and a list of sentences; every text escaped. */
 #include <ctype.h>
-#include <string.h>
 
-#include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "table.h"
 #include "output.h"

@@ -1,10 +1,8 @@
 /* All figures of a report in one SVG file, which needs nothing else: no script, no font, no address. Two stand in a
    line, each set on lines of its own. */
-#include <stdlib.h>
 
 #include "figure.h"
 #include "output.h"
-#include "../base/text.h"
 
 enum { SVG_GAP = 8, SVG_NOTE_HEIGHT = 20, SVG_MAPS_BYTES = 800000 };
 

@@ -1,14 +1,8 @@
 /* The table's lines: which columns go when there is no room, notes, legend. */
 #include "table.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-#include "../base/program.h"
-#include "../base/text.h"
 
 /* ---- How the table may look on what it is written to: width and colour */
 

@@ -4,8 +4,6 @@
 #ifndef STRESS_REPORT_TABLE_H
 #define STRESS_REPORT_TABLE_H
 
-#include <stdio.h>
-
 #include "../device/cuda_environment.h"
 #include "../result/gate.h"
 

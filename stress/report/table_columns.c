@@ -1,10 +1,7 @@
 /* The table's columns: how cells are shown to people. */
 #include "table.h"
 
-#include <string.h>
-
 #include "../policy/policy_name.h"
-#include "../base/text.h"
 
 enum { TABLE_NAME_MAX = 40 };
 

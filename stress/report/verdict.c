@@ -2,13 +2,6 @@
    It must not know how a number came about. */
 #include "table.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/program.h"
-#include "../base/text.h"
-
 enum { VERDICT_MOST_NAMES = 4 };                 /* of policies in a row: of more the rest are counted */
 
 typedef struct verdict {

@@ -2,12 +2,8 @@
 #include "csv.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/array.h"
-#include "../base/program.h"
-#include "../base/slice.h"
+#include "../base/text.h"
 
 void csv_text(FILE *out, const char *text)
 {

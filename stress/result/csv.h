@@ -3,10 +3,6 @@
 #ifndef STRESS_RESULT_CSV_H
 #define STRESS_RESULT_CSV_H
 
-#include <stddef.h>
-#include <stdio.h>
-
-#include "../base/problem.h"
 #include "row.h"
 
 #define CSV_PARTIAL "# partial: "                /* begins the last line of a file that lacks rows: why */

@@ -3,12 +3,7 @@
 #include <ctype.h>
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/array.h"
-#include "../base/program.h"
-#include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "csv.h"
 

@@ -3,12 +3,10 @@
 #ifndef STRESS_RESULT_GATE_H
 #define STRESS_RESULT_GATE_H
 
-#include <stdio.h>
-
 #include "../base/cli.h"
-#include "../base/hash.h"
+#include "../base/sets.h"
 #include "../base/rounds.h"
-#include "../base/slice.h"
+#include "../base/text.h"
 #include "row.h"
 
 /* ---- Numbers with units */

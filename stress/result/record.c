@@ -1,12 +1,6 @@
 /* Takes down what a pass tells: lists that grow to their bounds, and no further. */
 #include "record.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/array.h"
-#include "../base/program.h"
-
 /* ---- The axis: addresses that ever held memory, side by side */
 
 typedef struct record_span { uint64_t begin, end, offset; } record_span;

@@ -1,11 +1,6 @@
 /* Cells: setting and printing them. */
 #include "row.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "record.h"
 
 #define ROW_REASON(name, text) "|" text

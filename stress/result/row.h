@@ -3,9 +3,6 @@
 #ifndef STRESS_RESULT_ROW_H
 #define STRESS_RESULT_ROW_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "../base/histogram.h"
 
 struct record;

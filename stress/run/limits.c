@@ -2,13 +2,7 @@
    It must not know how the next number is chosen, nor how rows are printed. */
 #include "runner.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/program.h"
 #include "../base/search.h"
-#include "../base/text.h"
 #include "../workload/workload.h"
 
 /* ---- What both have: runs, and what the last ones say as cells */

@@ -1,13 +1,6 @@
 /* The checks of the shadow model, each with a name; the first violation stays. */
 #include "oracle.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/array.h"
-#include "../base/program.h"
-
 /* ---- Live blocks in order of address, in sorted runs that are cut in two when they are full */
 
 static void oracle_map_add_run(oracle_map *map, size_t number)

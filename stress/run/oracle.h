@@ -3,9 +3,6 @@
 #ifndef STRESS_RUN_ORACLE_H
 #define STRESS_RUN_ORACLE_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "../device/device.h"
 
 /* ---- Live blocks in order of address: who would an interval overlap? It must not know of arenas or contents */

@@ -2,15 +2,8 @@
 #include "pass.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/array.h"
-#include "../base/hash.h"
 #include "../base/interrupt.h"
-#include "../base/program.h"
-#include "../base/text.h"
 
 /* ---- Calls to the pool, and clocks around them */
 

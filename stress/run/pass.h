@@ -7,9 +7,6 @@
 #ifndef STRESS_RUN_PASS_H
 #define STRESS_RUN_PASS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "../base/histogram.h"
 #include "../base/progress.h"
 #include "../policy/policy.h"

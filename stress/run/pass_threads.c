@@ -2,13 +2,8 @@
    It must not know workloads by name, nor what the numbers are for. */
 #include "pass.h"
 
-#include <inttypes.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../base/array.h"
-#include "../base/program.h"
 #include "../base/rounds.h"
 
 enum { WORKERS_APART = 128 };                    /* bytes that keep two threads' counters out of one cache line */

@@ -2,11 +2,6 @@
    It must not run anything but trial openings of policies. */
 #include "plan.h"
 
-#include <inttypes.h>
-#include <string.h>
-
-#include "../base/program.h"
-#include "../base/slice.h"
 #include "../policy/policy_name.h"
 #include "../workload/workload.h"
 #include "../workload/stream.h"

@@ -1,13 +1,7 @@
 /* Two passes over the same operations, and their numbers as cells. */
 #include "runner.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/program.h"
 #include "../base/progress.h"
-#include "../base/text.h"
 
 static const char *const runner_status_names[] = { "ok", "oom", "verify_failed", "error" };
 

@@ -1,12 +1,7 @@
 /* Counting rows as they come, workload by workload, repeat by repeat, policy by policy. */
 #include "sweep.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../gpuarena.h"
-#include "../base/program.h"
 
 /* ---- Which shard this process is, and marks */
 

@@ -3,9 +3,6 @@
 #ifndef STRESS_RUN_SWEEP_H
 #define STRESS_RUN_SWEEP_H
 
-#include <stdio.h>
-
-#include "../base/slice.h"
 #include "plan.h"
 
 /* ---- Shards: one run's rows dealt out to several processes, row k to shard k modulo n; and the mark by which the

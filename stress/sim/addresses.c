@@ -1,11 +1,6 @@
 /* One set of ranges by offset that knows gaps, and one of those that have a hole: every question in O(log ranges). */
 #include "addresses.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/program.h"
-
 void addresses_init(addresses *space, uint64_t from, uint64_t space_bytes)
 {
     memset(space, 0, sizeof *space);

@@ -3,7 +3,7 @@
 #ifndef STRESS_SIM_ADDRESSES_H
 #define STRESS_SIM_ADDRESSES_H
 
-#include "../base/treap.h"
+#include "../base/sets.h"
 #include "base.h"
 
 typedef struct address_range {

@@ -3,12 +3,8 @@
 #ifndef STRESS_SIM_BASE_H
 #define STRESS_SIM_BASE_H
 
-#include <stdint.h>
-#include <stdio.h>
-
 #include "../../gpuarena.h"
-#include "../base/memory.h"
-#include "../base/problem.h"
+#include "../base/program.h"
 
 enum { SIM_MAX_DEVICES = 32 };
 #define SIM_GRANULE          ((uint64_t)2 << 20) /* physical memory comes in granules of 2 MiB */

@@ -2,10 +2,8 @@
 #include "costs.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 
-#include "../base/slice.h"
+#include "../base/text.h"
 
 enum { COSTS_LINE_BYTES = 200 };
 

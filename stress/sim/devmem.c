@@ -1,13 +1,8 @@
 /* Pages, mappings, and what obtains make of them: blocks and slabs. */
 #include "devmem.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
-
-#include "../base/array.h"
-#include "../base/program.h"
 
 /* ---- Pages: physical memory, as it is counted */
 

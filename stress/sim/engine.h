@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 
-#include "../base/hash.h"
 #include "costs.h"
 #include "devmem.h"
 #include "faults.h"

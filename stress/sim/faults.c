@@ -1,9 +1,7 @@
 /* When faults act: calls are counted here, and each is compared with every part. */
 #include "faults.h"
 
-#include <string.h>
-
-#include "../base/splitmix64.h"
+#include "../base/sets.h"
 
 static int faults_concerns(const faults *set, const fault *part, sim_call kind, uint64_t bytes)
 {

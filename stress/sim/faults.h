@@ -29,7 +29,7 @@
 #ifndef STRESS_SIM_FAULTS_H
 #define STRESS_SIM_FAULTS_H
 
-#include "../base/slice.h"
+#include "../base/text.h"
 #include "base.h"
 
 enum { FAULTS_MOST = 64 };

@@ -2,11 +2,7 @@
    and joins each with the one before where they became the same. */
 #include "granules.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-
-#include "../base/array.h"
 
 /* ---- Parts */
 

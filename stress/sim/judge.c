@@ -1,13 +1,6 @@
 /* Findings, clocks, and who comes after whom. */
 #include "judge.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/program.h"
-
 void judge_report(judge *book, int device, const char *format, ...)
 {
     uint64_t index = book->count++;

@@ -2,12 +2,6 @@
    be. */
 #include "memory.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/array.h"
-#include "../base/program.h"
 #include "share.h"
 #include "work.h"
 

@@ -2,12 +2,6 @@
    streams. */
 #include "sim.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/array.h"
-#include "../base/program.h"
 #include "memory.h"
 #include "work.h"
 

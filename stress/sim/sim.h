@@ -4,11 +4,8 @@
 #ifndef STRESS_SIM_SIM_H
 #define STRESS_SIM_SIM_H
 
-#include <stdio.h>
-
 #include "../../gpuarena.h"
-#include "../base/problem.h"
-#include "../base/slice.h"
+#include "../base/text.h"
 #include "base.h"
 
 /* ---- What two compilations must have in common to work on one machine */

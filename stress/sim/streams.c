@@ -1,12 +1,6 @@
 /* Streams and what comes before what. */
 #include "streams.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/array.h"
-#include "../base/program.h"
-
 enum { STREAMS_LINE_STEP = 8 };                  /* clocks grow by so many lines at once */
 
 void mark_join(stream_mark *mark, const stream_mark *other)

@@ -1,9 +1,6 @@
 /* Calls of virtual memory: what is refused and why, what changes, what it costs. */
 #include "vmem.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "access.h"
 #include "engine.h"
 

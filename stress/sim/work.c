@@ -1,13 +1,6 @@
 /* Streams of a machine by their handles: life, work, questions and waits; captures, events, graphs. */
 #include "work.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/array.h"
-#include "../base/program.h"
-
 /* ---- Graphs: a growing list of nodes */
 
 /* A handle of it is gone, or the capture that made it and kept it; NULL is fine. */

@@ -4,8 +4,6 @@
 #ifndef STRESS_WORKLOAD_FAMILY_H
 #define STRESS_WORKLOAD_FAMILY_H
 
-#include <stddef.h>
-
 #include "stream.h"
 
 enum { FAMILY_MAX_OPTIONS = 16 };

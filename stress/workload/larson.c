@@ -1,6 +1,5 @@
 /* `larson`: threads that replace random blocks in an array each, and pass the arrays on, round after round. */
 #include "maker.h"
-#include "../base/splitmix64.h"
 #include "workload.h"
 
 /* Larson and Krishnan's test of a server: each thread fills an array of blocks, then in each round replaces as many

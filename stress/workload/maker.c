@@ -1,12 +1,6 @@
 /* Words over the builder: checked arithmetic, draws, and operations that stop at the first failure. */
 #include "maker.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
-#include "../base/program.h"
-#include "../base/splitmix64.h"
-
 int maker_end(void *of)
 {
     maker *self = of;

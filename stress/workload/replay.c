@@ -1,13 +1,8 @@
 /* `replay:FILE`: the file, whole and bounded, wherever it is, and the choice of its reader by its first line. */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
-#include "../base/array.h"
 #include "../base/cli.h"
-#include "../base/program.h"
 #include "family.h"
 
 /* ---- What the readers of all trace formats share: lines, fields, numbers and live ids, each with the message for

@@ -1,8 +1,6 @@
 /* `rival`: training on a device of which another process takes memory midway, and gives it back. */
 #include "train.h"
 
-#include <inttypes.h>
-
 /* Before operation `from` (allocations and frees, from 0) another process takes `size` MiB of the device, at most
    what is free; before operation `until` it gives them back (0: never); repeat=N: N times, as long apart as it lasts.
    The program trains a transformer meanwhile, with weights gathered layer by layer and sequences of varying length:

@@ -1,16 +1,6 @@
 /* Building op streams: arrays that grow, bytes that are summed with a check, labels that are kept once. */
 #include "stream.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/array.h"
-#include "../base/memory.h"
-#include "../base/program.h"
-#include "../base/text.h"
-
 int stream_refuse(stream_builder *builder, const char *format, ...)
 {
     char text[sizeof builder->why->text];

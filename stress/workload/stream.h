@@ -4,13 +4,8 @@
 #ifndef STRESS_WORKLOAD_STREAM_H
 #define STRESS_WORKLOAD_STREAM_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include "../base/hash.h"
-#include "../base/problem.h"
-#include "../base/slice.h"
+#include "../base/sets.h"
+#include "../base/text.h"
 
 typedef enum op_kind { OP_ALLOC, OP_FREE, OP_STEP, OP_KERNEL, OP_WAIT, OP_RIVAL } op_kind;
 

@@ -2,8 +2,6 @@
    counts. */
 #include "train.h"
 
-#include "../base/splitmix64.h"
-
 /* ---- Options and shapes */
 
 static const family_option train_options[] = {

@@ -1,14 +1,6 @@
 /* The list of families, and the way from a specification, or several, to an op stream. */
 #include "workload.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/program.h"
-#include "../base/splitmix64.h"
-#include "../base/text.h"
 #include "maker.h"
 
 /* ---- Weighted draws */

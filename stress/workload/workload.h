@@ -3,12 +3,6 @@
 #ifndef STRESS_WORKLOAD_WORKLOAD_H
 #define STRESS_WORKLOAD_WORKLOAD_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include "../base/problem.h"
-#include "../base/slice.h"
 #include "family.h"
 
 /* ---- Whose turn it is: a seeded scheduler of threads, some of them faster than others, and that for a while only */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "stress/base/cli.h"
-#include "stress/base/slice.h"
+#include "stress/base/text.h"
 #include "stress/command/command.h"
 #include "stress/policy/policy.h"
 #include "stress/result/csv.h"

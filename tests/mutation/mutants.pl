@@ -104,7 +104,7 @@ sub compile {
 
 my @sources = $header ? ('gpuarena.h') : map { sort glob "$_/*.c" } @of;
 my @beside = $header ? () : grep { my $each = $_; !grep { $_ eq $each } @sources }
-    (glob("stress/base/{array,problem,program,slice,treap}.c"), glob('stress/sim/*.c'), $soname ? glob('stress/cudart/*.c') : ());
+    (glob("stress/base/{program,text,sets}.c"), glob('stress/sim/*.c'), $soname ? glob('stress/cudart/*.c') : ());
 
 # What tests load, of the sources as they are, or with one that is mutated: 0; else it does not compile, or to the same.
 sub libraries {

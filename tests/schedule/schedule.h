@@ -5,7 +5,7 @@
 #define TESTS_SCHEDULE_H
 
 #include <ucontext.h>
-#include "stress/base/splitmix64.h"
+#include "stress/base/sets.h"
 #include "tests/support/tap.h"
 
 enum { SCHEDULE_FIBERS = 4, SCHEDULE_NOBODY = -1, SCHEDULE_CHANGES = 3, SCHEDULE_MAX_STEPS = 20000 };

@@ -5,7 +5,7 @@
 #define TESTS_SIM_DEVICE_H
 
 #include <stdlib.h>
-#include "stress/base/splitmix64.h"
+#include "stress/base/sets.h"
 #include "stress/sim/costs.h"
 #include "stress/sim/sim.h"
 #include "tap.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "stress/base/slice.h"
+#include "stress/base/text.h"
 #include "stress/workload/workload.h"
 #include "tap.h"
 

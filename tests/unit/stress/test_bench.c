@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "stress/measure/stage.h"
-#include "stress/base/splitmix64.h"
+#include "stress/base/sets.h"
 #include "tap.h"
 
 static problem why;

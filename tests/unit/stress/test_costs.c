@@ -4,7 +4,7 @@
 
 #include "stress/measure/costs.h"
 #include "stress/device/device.h"
-#include "stress/base/splitmix64.h"
+#include "stress/base/sets.h"
 #include "tap.h"
 
 #define MIB ((uint64_t)1 << 20)

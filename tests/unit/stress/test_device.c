@@ -1,7 +1,7 @@
 /* Books of device memory, of ranges and of pages, against plain models; and contents on CUDA, on the libcudart
    substitute. What devices do for a run: tests/cli/cases/cuda.case and passes.case. It must not know of policies or
    workloads. */
-#include "stress/base/splitmix64.h"
+#include "stress/base/sets.h"
 #include "stress/device/cuda_table.h"
 #include "stress/device/device.h"
 #include "tap.h"

@@ -1,6 +1,6 @@
 /* Histogram, repeats added up, memory track, digest: layout, edges, known values; and in what bounds a record stays.
    It must not know of policies. */
-#include "stress/base/hash.h"
+#include "stress/base/sets.h"
 #include "stress/base/histogram.h"
 #include "stress/base/memory.h"
 #include "stress/device/device.h"

@@ -3,7 +3,7 @@
    Operations by hand, with all their numbers: tests/cli/cases/passes.case. It must not know of files. */
 #include <stdlib.h>
 
-#include "stress/base/splitmix64.h"
+#include "stress/base/sets.h"
 #include "pass_bench.h"
 
 enum { RANDOM_BLOCKS = 24, RANDOM_STREAMS = 6, PAIRS = 200 };

@@ -1,7 +1,7 @@
 /* The searches of `stress capacity`, `batch` and `shrink`, on made-up answers: monotone ones, ones with gaps, and
    ones that cannot be. It must not run any workload: cases/search.case does. */
 #include "stress/base/search.h"
-#include "stress/base/splitmix64.h"
+#include "stress/base/sets.h"
 #include "tap.h"
 
 enum { NUMBERS = 4096, UNITS = 300 };

@@ -2,8 +2,7 @@
    of requests as they were measured; and a problem. Words, numbers and ids:
    tests/cli/cases/recordings_and_specs.case.
    Knows nothing of any one family but the lengths of `serve`. */
-#include "stress/base/hash.h"
-#include "stress/base/splitmix64.h"
+#include "stress/base/sets.h"
 #include "stress/workload/maker.h"
 #include "stress/workload/serve.c"
 #include "workload_text.h"
