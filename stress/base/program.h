@@ -1,5 +1,5 @@
-/* What every part of stress begins with: the C library, problems, the program's name and files, host memory, arrays that
-   grow. It must not know any command or page. */
+/* What every part of stress begins with: the C library, problems, the program's name and files, host memory, arrays
+   that grow. It must not know any command or page. */
 #ifndef STRESS_BASE_PROGRAM_H
 #define STRESS_BASE_PROGRAM_H
 
@@ -39,8 +39,8 @@ typedef struct problem {
 /* Records the first problem (later ones are ignored) and returns -1, so that `return problem_set(..)` reads well. */
 int problem_set(problem *problem, int exit_code, const char *format, ...) PROBLEM_FORMAT(3, 4);
 
-/* ---- The program's name, as it was called, in all that it prints: build/stress says `stress`, what is installed says
-        `gpuarena-stress`. The files that come along with it. And how all ask for host memory, and what happens
+/* ---- The program's name, as it was called, in all that it prints: build/stress says `stress`, what is installed
+        says `gpuarena-stress`. The files that come along with it. And how all ask for host memory, and what happens
         without */
 
 void program_begin(const char *argv0);           /* may be NULL; the text must stay */

@@ -104,7 +104,7 @@ void id_map_free(id_map *map)
     memset(map, 0, sizeof *map);
 }
 
-/* ---- A search tree by keys that is a heap by random ranks: whatever the order of additions, it is hardly ever deep */
+/* ---- A search tree by keys that is a heap by random ranks: hardly ever deep, whatever the order of additions */
 
 static int treap_is_before(const treap_node *node, uint64_t key, uint64_t tie)
 {

@@ -1,5 +1,5 @@
-/* Numbers drawn, hashed, and kept in sets: hash tables by 64 bits, and treaps in order. It must not know what the numbers
-   name. */
+/* Numbers drawn, hashed, and kept in sets: hash tables by 64 bits, and treaps in order. It must not know what the
+   numbers name. */
 #ifndef STRESS_BASE_SETS_H
 #define STRESS_BASE_SETS_H
 
@@ -77,8 +77,8 @@ id_entry *id_map_add(id_map *map, uint64_t id);
 
 void id_map_free(id_map *map);
 
-/* ---- Ordered sets: a treap of nodes by their keys, each with a weight, so that the first node of some weight is found
-        as quickly as one by its key */
+/* ---- Ordered sets: a treap of nodes by their keys, each with a weight, so that the first node of some weight is
+        found as quickly as one by its key */
 
 /* A part of what it stands for, which nobody copies while it is in a set. */
 typedef struct treap_node treap_node;

@@ -1,5 +1,5 @@
-/* Text: slices of it and the few questions asked of them; what others read: well-formed UTF-8, text in JSON, XML and HTML
-   documents, bytes for people. It must not know what the text means. */
+/* Text: slices of it and the few questions asked of them; what others read: well-formed UTF-8, text in JSON, XML and
+   HTML documents, bytes for people. It must not know what the text means. */
 #ifndef STRESS_BASE_TEXT_H
 #define STRESS_BASE_TEXT_H
 

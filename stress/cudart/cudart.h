@@ -20,7 +20,7 @@
    - Calls are counted from 1, all kinds of sim/base.h together, and findings say "op N" for the Nth.
    - Streams, events and captures are the simulated machine's (sim/work.h). Work takes virtual
      time, which passes with calls and waits; its bytes move when it is issued, or its graph launched. Copies and
-     fills are uses of device memory, by the request or reservation that it lies in: access.h judges their order.
+     fills are uses of device memory, by the request or reservation that it lies in: the judge sees to their order.
      Without work=NS streams are always idle, but for cudart_kernel's work.
    - Streams and events of a lost device answer its code, whichever device is current.
    - cudaStreamPerThread is a stream of each thread's own, and stream 0 of the names with _ptsz and _ptds is that one.
@@ -39,13 +39,13 @@
      primary one. cuGetExportTable, which libraries with a libcudart of their own ask first, is not there: these stay
      out.
    - What cudaMalloc gave may be handed to cudaFreeAsync, which then does what cudaFree does.
-   - Virtual memory is the driver's functions cuMemAddressReserve, cuMemCreate and so on, as vmem.h has them, for
+   - Virtual memory is the driver's functions cuMemAddressReserve, cuMemCreate and so on, as memory.h has them, for
      device memory without compression. None makes a context. Addresses are those of the device
      that is current when they are reserved, and hold its memory alone. Copies, fills and cudart_kernel that may not
      use what is mapped there lose their device.
    - Kernels cannot run: registration succeeds; launching, and questions about kernels, answer cudaErrorNotSupported,
      but for kernels=skip. Then results are what memory held before, and nobody judges what kernels would have used.
-   - Memory of cudaIpc and cuMemExportToShareableHandle is shared with other processes: share.h.
+   - Memory of cudaIpc and cuMemExportToShareableHandle is shared with other processes: memory.h.
    - Functions that programs name and that are not served answer NotSupported: refused.c lists them.
    - What is not exported is missing by name, when a program is linked or loaded, or at the call.
    - A child of fork gets cudaErrorInitializationError from every call if its parent had made one. The first call

@@ -1,9 +1,8 @@
 /* Virtual memory as the driver's functions have it: every argument looked at, and the device found that it is about.
-   Must not know how functions are looked up, nor how memory is kept: vmem.h does. */
+   Must not know how functions are looked up, nor how memory is kept: memory.h does. */
 #include "driver.h"
 
-#include "../sim/share.h"
-#include "../sim/vmem.h"
+#include "../sim/memory.h"
 
 enum { VM_HOST_PAGE_BYTES = 4096 };
 
@@ -107,7 +106,7 @@ VM_FUNCTION(cuMemCreate, 10020, (CUmemGenericAllocationHandle *handle, size_t by
                                  unsigned long long flags),
             vm_device_of(&self, prop), bytes, vm_create(&self, handle, bytes, prop, flags))
 VM_FUNCTION(cuMemRelease, 10020, (CUmemGenericAllocationHandle handle), vmem_device_of(self.machine, handle), 0,
-            vmem_destroy(self.device, handle, VMEM_ANY_BYTES, &self.cost_ns))
+            vmem_destroy(self.device, handle, MEMORY_ANY_BYTES, &self.cost_ns))
 VM_FUNCTION(cuMemMap, 10020, (CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
                               unsigned long long flags),
             vmem_device_of(self.machine, handle), bytes,
@@ -172,7 +171,7 @@ static int vm_find_flags(const call *self, const CUmemLocation *location, uint64
 DRIVER_CALL(cuMemGetAccess, 10020, (unsigned long long *flags, const CUmemLocation *location, CUdeviceptr address),
             call_begin(&self, SIM_CALL_VM_GET_ACCESS), vm_find_flags(&self, location, address, flags))
 
-/* ---- Handles as file descriptors. Must not know how memory is found again: sim/share.h does */
+/* ---- Handles as file descriptors. Must not know how memory is found again: sim/ does */
 
 static int vm_export(const call *self, void *exported, CUmemGenericAllocationHandle handle,
                      CUmemAllocationHandleType type, unsigned long long flags)

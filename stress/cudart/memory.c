@@ -3,7 +3,6 @@
    Must not know of contents, nor how device memory and pools are laid out: sim/ does. */
 
 #include "../sim/memory.h"
-#include "../sim/share.h"
 #include "../sim/sim.h"
 #include "call.h"
 
@@ -374,7 +373,7 @@ POOL_FUNCTION(cudaMemPoolSetAccess, (cudaMemPool_t handle, const struct cudaMemA
 POOL_FUNCTION(cudaMemPoolTrimTo, (cudaMemPool_t handle, size_t keep_bytes),
               (mempool_trim(device, pool, keep_bytes), SIM_SUCCESS))
 
-/* ---- Memory of other processes: sim/share.h */
+/* ---- Memory of other processes: sim/memory.h */
 
 CUDART_FUNCTION_AT(cudaIpcGetMemHandle, (cudaIpcMemHandle_t *handle, void *ptr), ptr,
                    share_get(self.device, SHARE_OTHERS, (uint64_t)(uintptr_t)ptr,

@@ -1,5 +1,5 @@
 /* Uses, checked granule by granule, and their findings. */
-#include "access.h"
+#include "engine.h"
 
 #include "engine.h"
 

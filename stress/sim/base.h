@@ -48,7 +48,7 @@ typedef enum sim_trait {                         /* of kinds of call: bits, and 
 /* X(NAME, in faults, CUDA's name (the runtime's; the driver's: cuMem..), code of a fault that names none, cost,
    trait): in faults both names mean the kind. By CUDA's name SIM_CALL_OBTAIN is SIM_CALL_OF_cudaMalloc. cost: a row
    of costs.h, or NONE. A call that fails costs the row's fixed part alone; how much there was to do counts where
-   memory is obtained or given back, and then chooses the row, and in calls of virtual memory: vmem.h. */
+   memory is obtained or given back, and then chooses the row, and in calls of virtual memory: memory.h. */
 #define SIM_CALLS(X) \
     X(OBTAIN,                 "obtain",    cudaMalloc,                              2, MALLOC_BLOCK,   MEMORY) \
     X(GIVE_BACK,              "give_back", cudaFree,                              999, FREE_SLAB,      MEMORY) \

@@ -2,7 +2,6 @@
    be. */
 #include "memory.h"
 
-#include "share.h"
 #include "work.h"
 
 /* ---- Pools: chunks from the device and back, cut into pieces that are handed out and blocks that are free */

@@ -1,11 +1,11 @@
-/* What obtaining memory, giving it back and asking for it do on one device, whoever asks: driver table or runtime.
+/* What calls about memory do on one device, whoever makes them: driver table or runtime.
    It must not count calls or know of faults but for the lies it is told to tell: whoever serves a call does that. */
 #ifndef STRESS_SIM_MEMORY_H
 #define STRESS_SIM_MEMORY_H
 
 #include "engine.h"
 
-#define MEMORY_ANY_BYTES UINT64_MAX              /* given back by its address alone, as cudaFree does */
+#define MEMORY_ANY_BYTES UINT64_MAX              /* given back by its address or handle alone, as cudaFree does */
 
 /* All answer with a code of the runtime and, where it is not the fixed part that *cost_ns has already, what the call
    costs. lie: FAULT_CALL for the truth. Giving memory back waits for all work of the device, as cudaFree does, and
@@ -70,5 +70,81 @@ void mempools_count(const sim_device *device, sim_counters *counters);
 int mempool_hand_out(sim_device *device, mempool *self, stream_queue *to, void **ptr, uint64_t bytes,
                      uint64_t *cost_ns);
 int mempool_take_back(sim_device *device, stream_queue *by, uint64_t address, uint64_t bytes, const char *action);
+
+/* ---- Virtual memory: addresses, physical handles and mappings are three things, each with a life of its own.
+
+   All sizes are multiples of SIM_GRANULE, all addresses of granules, and no range leaves its reservation. All calls
+   answer with a code of the runtime and, where it is not the fixed part that *cost_ns has already, what the call
+   costs. One that fails changes nothing, and what only a mistake can ask for is a finding besides: all but the size
+   and the alignment of reserve and create.
+     reserve  addresses, aligned to `alignment`: 0 or a power of two. SIM_OUT_OF_MEMORY: the device's are used up;
+              all devices share 2^47 bytes of addresses, and none has one that another has, or that an obtain has
+     release  the very address and size that were reserved, and nothing mapped there
+     create   memory without addresses, taken from the device's now. It never fragments. Contents: unknown. is_shared:
+              it may be exported
+     destroy  gives up the handle. Its memory goes now, or with the last mapping. MEMORY_ANY_BYTES: whatever its size
+     map      all of a handle of this device, onto reserved addresses that nothing is mapped to, in as many places as
+              you like. Nobody has access at first
+     access   mode 0 takes it away, 1 gives it, for every device in `accessors` (bit i: device i), to any number of
+              whole mappings without a hole. SIM_OUT_OF_MEMORY: more mappings than config.most_mappings are live
+     unmap    any number of whole mappings without a hole
+   Contents and the order of uses belong to physical granules, wherever they are mapped. Neither unmap nor access nor
+   destroy waits for GPU work: a use through these addresses that the host does not know to be done is a finding. So
+   is a use of reserved addresses without access, and if it is GPU work, its device is lost with SIM_ILLEGAL_ADDRESS.
+   Costs: rows vm_* of costs.h; per MiB what is given access, and what goes: whichever call lets it go. */
+
+int vmem_reserve(sim_device *device, uint64_t bytes, uint64_t alignment, uint64_t *address, uint64_t *cost_ns);
+int vmem_release(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
+int vmem_create(sim_device *device, uint64_t bytes, int is_shared, uint64_t *handle, uint64_t *cost_ns);
+int vmem_destroy(sim_device *device, uint64_t handle, uint64_t bytes, uint64_t *cost_ns);
+int vmem_map(sim_device *device, uint64_t address, uint64_t bytes, uint64_t handle, uint64_t *cost_ns);
+int vmem_access(sim_device *device, uint64_t address, uint64_t bytes, uint64_t accessors, uint32_t mode,
+                uint64_t *cost_ns);
+int vmem_unmap(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
+
+/* For whoever is given an address or a handle alone: the device whose it is, which is the one to ask. NULL: nobody's.
+   Addresses: engine_owner. */
+sim_device *vmem_device_of(const sim *machine, uint64_t handle);
+
+/* Between processes: the memory of a handle, if it may be exported, else NULL and a finding; another handle
+   of memory by one that still is; and a handle of memory whose bytes are those in a file, from `place` on, or, file
+   being 0, its own. The memory goes with the last handle and the last mapping. */
+devmem_page *vmem_exported(const sim_device *device, uint64_t handle);
+int vmem_import(sim_device *device, uint64_t exported, uint64_t *handle);
+int vmem_import_file(sim_device *device, uint64_t bytes, int file, uint64_t place, uint64_t *handle);
+
+/* As cuMemGetAccess: 1 if the device may use what is mapped at the address. */
+int vmem_has_access(const sim_device *device, uint64_t address, int accessor);
+
+/* ---- Memory between processes: of cudaIpc, whole requests by a handle of bytes; of virtual memory, by descriptors
+
+   A machine opens and imports what it exported itself, which a GPU refuses for cudaIpc: it stands for another
+   process. Another process simulates devices of its own. In the scope SHARE_OTHERS it may open and import the memory:
+   its device of the same number holds as many bytes, and the contents of both are in one file. The order of uses in
+   two processes is not judged, and patterns stay with the process that filled. In the scope SHARE_OWN what another
+   machine exported answers SIM_NOT_SUPPORTED.
+   All answer with a code of the runtime; what only a mistake can ask for is a finding besides.
+     get     the base of what an obtain gave. Memory of pools and of virtual memory is none, nor is what stands for
+             another process's
+     open    the same address each time; each open needs a close. Until then the memory must not be given back, which
+             CUDA leaves undefined: memory_give_back refuses it, with a finding, but for parts of slabs that
+             another process opened. Other memory by the same handle, once such a part is gone, is opened beside it.
+             A process that this one may not look into: SIM_NOT_SUPPORTED
+     close   what was opened
+     export  a descriptor, the caller's to close, for a handle that was created to be exported
+     import  another handle of the memory, while a handle of it is there. A descriptor alone does not hold this
+             machine's own memory; on a GPU it does. The new handle is mapped and destroyed as any other */
+
+typedef enum share_scope { SHARE_OWN, SHARE_OTHERS } share_scope;
+
+int share_get(const sim_device *device, share_scope scope, uint64_t address, unsigned char *handle);
+int share_open_memory(const sim_device *device, share_scope scope, const unsigned char *handle, void **ptr);
+int share_close(sim_device *device, uint64_t address);
+
+/* Who keeps this request from being given back, for findings; NULL: nobody does. */
+const char *share_holder(const sim_device *device, const devmem_place *place);
+
+int share_export(const sim_device *device, share_scope scope, uint64_t page, int *fd);
+int share_import(sim_device *device, share_scope scope, int fd, uint64_t *page);
 
 #endif

@@ -5,7 +5,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE                              /* memfd_create, F_ADD_SEALS */
 #endif
-#include "share.h"
+#include "memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "access.h"
 #include "engine.h"
-#include "vmem.h"
 
 enum { SHARE_MAGIC = 0x67706173, SHARE_LEAST_FILE = 3 };     /* 0 to 2 are the program's, even while it has none */
 #define SHARE_NAME "gpuarena-sim"                /* of all the files */

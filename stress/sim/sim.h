@@ -38,7 +38,7 @@ void sim_destroy(sim *machine);
      info       free = capacity - context - held - rival. PINNED: the host's
      events     cudaEventCreateWithFlags (without timing), and so on; a query of one that is not complete answers
                 SIM_NOT_READY. While streams capture, what CUDA prohibits then answers SIM_CAPTURE_* codes
-     vm         cuMemAddressReserve and so on, in pages of SIM_GRANULE: what each does and refuses is told in vmem.h
+     vm         cuMemAddressReserve and so on, in pages of SIM_GRANULE: what each does and refuses is told in memory.h
      capture    cudaStreamIsCapturing (1 for an invalid capture, too), cudaThreadExchangeStreamCaptureMode
      clear      cudaMemsetAsync with 0: from the call on the range has pattern 0, at the launch if it is captured. It
                 is a use by an owner of its own. SIM_INVALID_VALUE, and a finding, where the range is not held

@@ -3,9 +3,7 @@
 
 #include "entries.h"
 #include "memory.h"
-#include "share.h"
 #include "sim.h"
-#include "vmem.h"
 #include "work.h"
 
 /* ---- What all entries do: the call is counted and may be made to fail, serves, and is charged */

@@ -1,7 +1,6 @@
 /* Calls of virtual memory: what is refused and why, what changes, what it costs. */
-#include "vmem.h"
+#include "memory.h"
 
-#include "access.h"
 #include "engine.h"
 
 typedef struct vmem_range { address_range *reservation; uint64_t offset, end; } vmem_range;
@@ -143,7 +142,7 @@ int vmem_destroy(sim_device *device, uint64_t handle, uint64_t bytes, uint64_t *
         ENGINE_REPORT(device, "destroy of a handle that this device does not have");
         return SIM_INVALID_VALUE;
     }
-    if (bytes != page->bytes && bytes != VMEM_ANY_BYTES) {
+    if (bytes != page->bytes && bytes != MEMORY_ANY_BYTES) {
         ENGINE_REPORT(device, "destroy of %" PRIu64 " bytes by a handle of %" PRIu64, bytes, page->bytes);
         return SIM_INVALID_VALUE;
     }

@@ -4,7 +4,6 @@
 #ifndef STRESS_SIM_WORK_H
 #define STRESS_SIM_WORK_H
 
-#include "access.h"
 #include "engine.h"
 
 #define WORK_PER_THREAD ((const void *)(uintptr_t)2)

@@ -8,7 +8,7 @@
 #include "sim_device.h"
 #include "stress/sim/engine.h"
 #include "stress/sim/entries.h"
-#include "stress/sim/vmem.h"
+#include "stress/sim/memory.h"
 
 /* X(NAME, member, kind, bytes, answer): the entries of the driver table. The kind's parameters are those of
    stress/sim/entries.h; bytes: what a fault `above` goes by; answer: where no fault strikes. */

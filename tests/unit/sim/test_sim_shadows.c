@@ -3,7 +3,6 @@
    Must not know how the device keeps its books, but for counting pieces. */
 #include "sim_device.h"
 
-#include "stress/sim/addresses.h"
 #include "stress/sim/devmem.h"
 #include "stress/sim/memory.h"
 
