@@ -74,11 +74,19 @@ int  call_leave(call *self);
     if (call_enter(&self) == SIM_SUCCESS) self.code = (answer); \
     return (type)call_leave(&self)
 
-/* A function that is one call, whole; and one that begins at an address. */
+/* A function that is one call, whole. */
 #define CUDART_FUNCTION(name, parameters, answer) \
     CUDART_EXPORT cudaError_t name parameters { CALL_DOES(call_begin(&self, SIM_CALL_OF_##name), answer); }
-#define CUDART_FUNCTION_AT(name, parameters, ptr, answer) \
-    CUDART_EXPORT cudaError_t name parameters { CALL_DOES(call_begin_at(&self, SIM_CALL_OF_##name, ptr), answer); }
+
+/* One whose body follows: what it answers, a code, in words of its parameters and `self`, which is a pointer there.
+   names: the parameters without their types. Begun for the current device, or otherwise. */
+#define CALL_LIST(...) __VA_ARGS__
+#define CUDART_SERVED_BY(name, parameters, names, begun) \
+    static int serve_##name(call *self, CALL_LIST parameters); \
+    CUDART_EXPORT cudaError_t name parameters { CALL_DOES(begun, serve_##name(&self, CALL_LIST names)); } \
+    static int serve_##name(call *self, CALL_LIST parameters)
+#define CUDART_SERVED(name, parameters, names) \
+    CUDART_SERVED_BY(name, parameters, names, call_begin(&self, SIM_CALL_OF_##name))
 
 /* A code: there is somewhere to put a value, or not. */
 #define CALL_PUT(to, value) ((to) ? (*(to) = (value), SIM_SUCCESS) : SIM_INVALID_VALUE)

@@ -73,27 +73,25 @@ int attributes_of(const sim_device *device, enum cudaDeviceAttr attribute)
 
 /* ---- Properties: made of attributes, in the struct of the toolkit that this is built with */
 
-static int properties_of(const call *self, struct cudaDeviceProp *filled, int ordinal)
+CUDART_SERVED(cudaGetDeviceProperties, (struct cudaDeviceProp *properties, int device), (properties, device))
 {
-    const sim_device *device = engine_device(self->machine, ordinal);
-    if (!device || !filled) return device ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
-    memset(filled, 0, sizeof *filled);
-    snprintf(filled->name, sizeof filled->name, "gpuarena simulated device");
-    snprintf(filled->uuid.bytes, sizeof filled->uuid.bytes, "gpuarena sim %02d", ordinal);
-    filled->totalGlobalMem = device->memory.capacity_bytes;
-    filled->pciBusID = attributes_of(device, cudaDevAttrPciBusId);
+    const sim_device *found = engine_device(self->machine, device);
+    if (!found || !properties) return found ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
+    memset(properties, 0, sizeof *properties);
+    snprintf(properties->name, sizeof properties->name, "gpuarena simulated device");
+    snprintf(properties->uuid.bytes, sizeof properties->uuid.bytes, "gpuarena sim %02d", device);
+    properties->totalGlobalMem = found->memory.capacity_bytes;
+    properties->pciBusID = attributes_of(found, cudaDevAttrPciBusId);
     for (size_t i = 0; i < sizeof attributes_table / sizeof attributes_table[0]; i++) {
         const int value = attributes_table[i].value;
         const size_t whole = (size_t)value;
         const void *from = attributes_table[i].bytes == sizeof value ? (const void *)&value : &whole;
-        memcpy((char *)filled + attributes_table[i].at, from, attributes_table[i].bytes);
+        memcpy((char *)properties + attributes_table[i].at, from, attributes_table[i].bytes);
     }
     return SIM_SUCCESS;
 }
 
 /* In the headers of CUDA 12 the name is a macro, for the symbol cudaGetDeviceProperties_v2. */
-CUDART_FUNCTION(cudaGetDeviceProperties, (struct cudaDeviceProp *properties, int device),
-                properties_of(&self, properties, device))
 
 /* ---- Devices */
 
@@ -101,20 +99,18 @@ CUDART_FUNCTION(cudaGetDeviceCount, (int *count), CALL_PUT(count, self.machine->
 CUDART_FUNCTION(cudaGetDevice, (int *device), CALL_PUT(device, self.thread->device))
 
 /* From CUDA 12 on this is where a context is created, and where a lost device shows. */
-static int devices_select(call *self, int ordinal)
+CUDART_SERVED(cudaSetDevice, (int device), (device))
 {
-    sim_device *found = engine_device(self->machine, ordinal);
+    sim_device *found = engine_device(self->machine, device);
     if (!found) return cudaErrorInvalidDevice;
     if (CUDART_VERSION >= 12000) {
         if (found->lost_code) return found->lost_code;
         engine_open_context(found);
         self->thread->has_context = 1;
     }
-    self->thread->device = ordinal;
+    self->thread->device = device;
     return SIM_SUCCESS;
 }
-
-CUDART_FUNCTION(cudaSetDevice, (int device), devices_select(&self, device))
 
 /* One way to wait at most, and nothing that is unknown. */
 static int devices_flags_fit(unsigned flags)
@@ -124,9 +120,10 @@ static int devices_flags_fit(unsigned flags)
 }
 
 #if CUDART_VERSION >= 12000
-static int devices_initialise(const call *self, int ordinal, unsigned device_flags, unsigned flags)
+CUDART_SERVED(cudaInitDevice, (int device, unsigned int device_flags, unsigned int flags),
+              (device, device_flags, flags))
 {
-    sim_device *found = engine_device(self->machine, ordinal);
+    sim_device *found = engine_device(self->machine, device);
     if (!found) return cudaErrorInvalidDevice;
     if (flags & ~(unsigned)cudaInitDeviceFlagsAreValid || !devices_flags_fit(device_flags)) {
         return SIM_INVALID_VALUE;
@@ -136,21 +133,17 @@ static int devices_initialise(const call *self, int ordinal, unsigned device_fla
     return found->lost_code;
 }
 
-CUDART_FUNCTION(cudaInitDevice, (int device, unsigned int device_flags, unsigned int flags),
-                devices_initialise(&self, device, device_flags, flags))
 #endif
 
-static int devices_attribute(const call *self, int *value, int attribute, int device)
+CUDART_SERVED(cudaDeviceGetAttribute, (int *value, enum cudaDeviceAttr attribute, int device),
+              (value, attribute, device))
 {
     const sim_device *found = engine_device(self->machine, device);
     if (!found) return cudaErrorInvalidDevice;
-    return value && attributes_read(found, attribute, value) ? SIM_SUCCESS : SIM_INVALID_VALUE;
+    return value && attributes_read(found, (int)attribute, value) ? SIM_SUCCESS : SIM_INVALID_VALUE;
 }
 
-CUDART_FUNCTION(cudaDeviceGetAttribute, (int *value, enum cudaDeviceAttr attribute, int device),
-                devices_attribute(&self, value, (int)attribute, device))
-
-static int devices_bus(const call *self, char *text, int bytes, int device)
+CUDART_SERVED(cudaDeviceGetPCIBusId, (char *text, int bytes, int device), (text, bytes, device))
 {
     char address[16];
     int length = snprintf(address, sizeof address, "0000:%02X:00.0", ((unsigned)device + 1) & 0xFF);
@@ -159,8 +152,6 @@ static int devices_bus(const call *self, char *text, int bytes, int device)
     memcpy(text, address, (size_t)length + 1);
     return SIM_SUCCESS;
 }
-
-CUDART_FUNCTION(cudaDeviceGetPCIBusId, (char *text, int bytes, int device), devices_bus(&self, text, bytes, device))
 
 CUDART_FUNCTION(cudaDeviceSynchronize, (void), work_wait_device(self.device, "cudaDeviceSynchronize", &self.cost_ns))
 
@@ -194,13 +185,11 @@ CUDART_FUNCTION(cudaGetDeviceFlags, (unsigned int *flags), CALL_PUT(flags, self.
 
 /* ---- Peers: every device reaches every other once it is enabled, one way at a time. Copies need none of it */
 
-static int peers_can(const call *self, int *can, int device, int peer)
+CUDART_SERVED(cudaDeviceCanAccessPeer, (int *can, int device, int peer), (can, device, peer))
 {
     if (!engine_device(self->machine, device) || !engine_device(self->machine, peer)) return cudaErrorInvalidDevice;
     return CALL_PUT(can, device != peer);
 }
-
-CUDART_FUNCTION(cudaDeviceCanAccessPeer, (int *can, int device, int peer), peers_can(&self, can, device, peer))
 
 /* The peer's bit, or 0: not a peer of the current device. */
 static unsigned peers_bit(const call *self, int peer)
@@ -208,7 +197,7 @@ static unsigned peers_bit(const call *self, int peer)
     return engine_device(self->machine, peer) && peer != self->device->ordinal ? 1u << peer : 0;
 }
 
-static int peers_enable(call *self, int peer, unsigned flags)
+CUDART_SERVED(cudaDeviceEnablePeerAccess, (int peer, unsigned int flags), (peer, flags))
 {
     unsigned bit = peers_bit(self, peer);
     if (!bit || flags != 0) return bit ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
@@ -217,13 +206,10 @@ static int peers_enable(call *self, int peer, unsigned flags)
     return SIM_SUCCESS;
 }
 
-CUDART_FUNCTION(cudaDeviceEnablePeerAccess, (int peer, unsigned int flags), peers_enable(&self, peer, flags))
-
-static int peers_disable(call *self, int peer)
+CUDART_SERVED(cudaDeviceDisablePeerAccess, (int peer), (peer))
 {
     unsigned bit = peers_bit(self, peer), was = self->device->runtime_peers;
     self->device->runtime_peers &= ~bit;
     return !bit ? cudaErrorInvalidDevice : was & bit ? SIM_SUCCESS : cudaErrorPeerAccessNotEnabled;
 }
 
-CUDART_FUNCTION(cudaDeviceDisablePeerAccess, (int peer), peers_disable(&self, peer))

@@ -484,7 +484,8 @@ static int pointer_range(const call *self, CUdeviceptr address, CUdeviceptr *bas
 DRIVER_CALL(cuMemGetAddressRange, 3020, (CUdeviceptr *base, size_t *bytes, CUdeviceptr address),
             call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES), pointer_range(&self, address, base, bytes))
 
-static int pointer_describe(const call *self, CUpointer_attribute attribute, CUdeviceptr address, void *value)
+DRIVER_SERVED(cuPointerGetAttribute, 4000, (void *value, CUpointer_attribute attribute, CUdeviceptr address),
+              (value, attribute, address), call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES))
 {
     pointer_place found;
     if (!value || !pointer_find(self, address, &found)) return SIM_INVALID_VALUE;
@@ -495,6 +496,3 @@ static int pointer_describe(const call *self, CUpointer_attribute attribute, CUd
     default:                                  return SIM_NOT_SUPPORTED;
     }
 }
-
-DRIVER_CALL(cuPointerGetAttribute, 4000, (void *value, CUpointer_attribute attribute, CUdeviceptr address),
-            call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES), pointer_describe(&self, attribute, address, value))

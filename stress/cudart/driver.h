@@ -82,4 +82,10 @@ CUcontext driver_context(int ordinal);           /* a device's; -1: of no device
         return (CUresult)call_end_driver(&self); \
     }
 
+/* One that is a call of its own, whose body follows: as CUDART_SERVED_BY has it. */
+#define DRIVER_SERVED(name, since, parameters, names, begun) \
+    static int serve_##name(call *self, CALL_LIST parameters); \
+    DRIVER_CALL(name, since, parameters, begun, serve_##name(&self, CALL_LIST names)) \
+    static int serve_##name(call *self, CALL_LIST parameters)
+
 #endif

@@ -6,10 +6,10 @@
 
 enum { VM_HOST_PAGE_BYTES = 4096 };
 
-/* A function that is a call about the memory of `device`, NULL being the current one. */
-#define VM_FUNCTION(name, since, parameters, device, bytes, answer) \
-    DRIVER_CALL(name, since, parameters, call_open(&self, SIM_CALL_OF_##name) && call_serve(&self, device, bytes), \
-                answer)
+/* Begins a call about the memory of `device`, NULL being the current one; and a function that is one. */
+#define VM_BEGIN(name, device, bytes) (call_open(&self, SIM_CALL_OF_##name) && call_serve(&self, device, bytes))
+#define VM_FUNCTION(name, parameters, device, bytes, answer) \
+    DRIVER_CALL(name, 10020, parameters, VM_BEGIN(name, device, bytes), answer)
 
 static sim_device *vm_owner(const call *self, CUdeviceptr address)
 {
@@ -54,32 +54,39 @@ static sim_device *vm_described(const call *self, const CUmemAllocationProp *pro
     return *code == SIM_SUCCESS ? vm_located(self, &prop->location, code) : NULL;
 }
 
-static int vm_granularity(const call *self, size_t *granularity, const CUmemAllocationProp *prop, unsigned option)
+DRIVER_SERVED(cuMemGetAllocationGranularity, 10020, (size_t *granularity, const CUmemAllocationProp *prop,
+                                                     CUmemAllocationGranularity_flags option),
+              (granularity, prop, option), call_begin(&self, SIM_CALL_VM_GRANULARITY))
 {
     int code;
     if (!vm_described(self, prop, &code)) return code;
-    if (!granularity || option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) return SIM_INVALID_VALUE;
+    if (!granularity || (unsigned)option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) return SIM_INVALID_VALUE;
     if (self->machine->without_vm) return SIM_NOT_SUPPORTED;
     *granularity = SIM_GRANULE;
     return SIM_SUCCESS;
 }
 
-DRIVER_CALL(cuMemGetAllocationGranularity, 10020, (size_t *granularity, const CUmemAllocationProp *prop,
-                                                   CUmemAllocationGranularity_flags option),
-            call_begin(&self, SIM_CALL_VM_GRANULARITY), vm_granularity(&self, granularity, prop, (unsigned)option))
-
 /* Of the current device's addresses. The hint is not taken. */
-static int vm_reserve(call *self, CUdeviceptr *address, size_t bytes, size_t alignment, int fits)
+DRIVER_SERVED(cuMemAddressReserve, 10020, (CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
+                                           unsigned long long flags),
+              (address, bytes, alignment, hint, flags), VM_BEGIN(cuMemAddressReserve, NULL, bytes))
 {
     uint64_t start;
-    int code = address && fits ? vmem_reserve(self->device, bytes, alignment, &start, &self->cost_ns)
-                               : SIM_INVALID_VALUE;
+    int fits = address && flags == 0 && hint % VM_HOST_PAGE_BYTES == 0;
+    int code = fits ? vmem_reserve(self->device, bytes, alignment, &start, &self->cost_ns) : SIM_INVALID_VALUE;
     if (code == SIM_SUCCESS) *address = start;
     return code;
 }
 
-static int vm_create(call *self, CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
-                     unsigned long long flags)
+static sim_device *vm_device_of(const call *self, const CUmemAllocationProp *prop)
+{
+    int code;
+    return vm_described(self, prop, &code);
+}
+
+DRIVER_SERVED(cuMemCreate, 10020, (CUmemGenericAllocationHandle *handle, size_t bytes,
+                                   const CUmemAllocationProp *prop, unsigned long long flags),
+              (handle, bytes, prop, flags), VM_BEGIN(cuMemCreate, vm_device_of(&self, prop), bytes))
 {
     int code;
     uint64_t made;
@@ -91,27 +98,15 @@ static int vm_create(call *self, CUmemGenericAllocationHandle *handle, size_t by
     return code;
 }
 
-static sim_device *vm_device_of(const call *self, const CUmemAllocationProp *prop)
-{
-    int code;
-    return vm_described(self, prop, &code);
-}
-
-VM_FUNCTION(cuMemAddressReserve, 10020, (CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
-                                         unsigned long long flags),
-            NULL, bytes, vm_reserve(&self, address, bytes, alignment, flags == 0 && hint % VM_HOST_PAGE_BYTES == 0))
-VM_FUNCTION(cuMemAddressFree, 10020, (CUdeviceptr address, size_t bytes), vm_owner(&self, address), 0,
+VM_FUNCTION(cuMemAddressFree, (CUdeviceptr address, size_t bytes), vm_owner(&self, address), 0,
             vmem_release(self.device, address, bytes, &self.cost_ns))
-VM_FUNCTION(cuMemCreate, 10020, (CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
-                                 unsigned long long flags),
-            vm_device_of(&self, prop), bytes, vm_create(&self, handle, bytes, prop, flags))
-VM_FUNCTION(cuMemRelease, 10020, (CUmemGenericAllocationHandle handle), vmem_device_of(self.machine, handle), 0,
+VM_FUNCTION(cuMemRelease, (CUmemGenericAllocationHandle handle), vmem_device_of(self.machine, handle), 0,
             vmem_destroy(self.device, handle, MEMORY_ANY_BYTES, &self.cost_ns))
-VM_FUNCTION(cuMemMap, 10020, (CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
-                              unsigned long long flags),
+VM_FUNCTION(cuMemMap, (CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+                       unsigned long long flags),
             vmem_device_of(self.machine, handle), bytes,
             offset || flags ? SIM_INVALID_VALUE : vmem_map(self.device, address, bytes, handle, &self.cost_ns))
-VM_FUNCTION(cuMemUnmap, 10020, (CUdeviceptr address, size_t bytes), vm_owner(&self, address), 0,
+VM_FUNCTION(cuMemUnmap, (CUdeviceptr address, size_t bytes), vm_owner(&self, address), 0,
             vmem_unmap(self.device, address, bytes, &self.cost_ns))
 
 /* Who is to have access and who is not, a bit a device; of a device named twice, the last word. */
@@ -135,7 +130,8 @@ static int vm_read_grants(const call *self, const CUmemAccessDesc *list, size_t 
     return code;
 }
 
-static int vm_set_access(call *self, uint64_t address, uint64_t bytes, const CUmemAccessDesc *list, size_t count)
+DRIVER_SERVED(cuMemSetAccess, 10020, (CUdeviceptr address, size_t bytes, const CUmemAccessDesc *list, size_t count),
+              (address, bytes, list, count), VM_BEGIN(cuMemSetAccess, vm_owner(&self, address), bytes))
 {
     uint64_t give_ns = 0, take_ns = 0;
     vm_grants grants;
@@ -149,11 +145,8 @@ static int vm_set_access(call *self, uint64_t address, uint64_t bytes, const CUm
     return code;
 }
 
-VM_FUNCTION(cuMemSetAccess, 10020,
-            (CUdeviceptr address, size_t bytes, const CUmemAccessDesc *list, size_t count),
-            vm_owner(&self, address), bytes, vm_set_access(&self, address, bytes, list, count))
-
-static int vm_find_flags(const call *self, const CUmemLocation *location, uint64_t address, unsigned long long *flags)
+DRIVER_SERVED(cuMemGetAccess, 10020, (unsigned long long *flags, const CUmemLocation *location, CUdeviceptr address),
+              (flags, location, address), call_begin(&self, SIM_CALL_VM_GET_ACCESS))
 {
     uint64_t offset;
     int code = location && flags ? SIM_SUCCESS : SIM_INVALID_VALUE;
@@ -168,30 +161,24 @@ static int vm_find_flags(const call *self, const CUmemLocation *location, uint64
     return SIM_SUCCESS;
 }
 
-DRIVER_CALL(cuMemGetAccess, 10020, (unsigned long long *flags, const CUmemLocation *location, CUdeviceptr address),
-            call_begin(&self, SIM_CALL_VM_GET_ACCESS), vm_find_flags(&self, location, address, flags))
-
 /* ---- Handles as file descriptors. Must not know how memory is found again: sim/ does */
 
-static int vm_export(const call *self, void *exported, CUmemGenericAllocationHandle handle,
-                     CUmemAllocationHandleType type, unsigned long long flags)
+DRIVER_SERVED(cuMemExportToShareableHandle, 10020, (void *exported, CUmemGenericAllocationHandle handle,
+                                                    CUmemAllocationHandleType type, unsigned long long flags),
+              (exported, handle, type, flags), VM_BEGIN(cuMemExportToShareableHandle, NULL, 0))
 {
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return SIM_NOT_SUPPORTED;
     return flags ? SIM_INVALID_VALUE : share_export(self->device, SHARE_OTHERS, handle, exported);
 }
 
-static int vm_import(const call *self, CUmemGenericAllocationHandle *handle, int file, CUmemAllocationHandleType type)
+DRIVER_SERVED(cuMemImportFromShareableHandle, 10020, (CUmemGenericAllocationHandle *handle, void *exported,
+                                                      CUmemAllocationHandleType type),
+              (handle, exported, type), VM_BEGIN(cuMemImportFromShareableHandle, NULL, 0))
 {
     uint64_t made;
+    const int file = (int)(intptr_t)exported;
     if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return SIM_NOT_SUPPORTED;
     int code = handle ? share_import(self->device, SHARE_OTHERS, file, &made) : SIM_INVALID_VALUE;
     if (code == SIM_SUCCESS) *handle = made;
     return code;
 }
-
-VM_FUNCTION(cuMemExportToShareableHandle, 10020, (void *exported, CUmemGenericAllocationHandle handle,
-                                                  CUmemAllocationHandleType type, unsigned long long flags),
-            NULL, 0, vm_export(&self, exported, handle, type, flags))
-VM_FUNCTION(cuMemImportFromShareableHandle, 10020, (CUmemGenericAllocationHandle *handle, void *exported,
-                                                    CUmemAllocationHandleType type),
-            NULL, 0, vm_import(&self, handle, (int)(intptr_t)exported, type))

@@ -66,7 +66,7 @@ CUDART_EXPORT cudaError_t cudaMalloc(void **ptr, size_t bytes)
 }
 
 /* Rows of 512 bytes, as textures want them. */
-static int memory_pitch(call *self, void **ptr, size_t *pitch, size_t width, size_t height)
+CUDART_SERVED(cudaMallocPitch, (void **ptr, size_t *pitch, size_t width, size_t height), (ptr, pitch, width, height))
 {
     const uint64_t row = 512;
     uint64_t whole = width / row * row + (width % row ? row : 0);
@@ -78,11 +78,8 @@ static int memory_pitch(call *self, void **ptr, size_t *pitch, size_t width, siz
     return code;
 }
 
-CUDART_FUNCTION(cudaMallocPitch, (void **ptr, size_t *pitch, size_t width, size_t height),
-                memory_pitch(&self, ptr, pitch, width, height))
-
 /* Any device's memory, whichever is current: addresses are the same to all. */
-static int memory_free(call *self, void *ptr)
+CUDART_SERVED_BY(cudaFree, (void *ptr), (ptr), call_begin_at(&self, SIM_CALL_GIVE_BACK, ptr))
 {
     uint64_t bytes;
     if (!host_give_back(ptr, 1, &bytes)) {
@@ -92,18 +89,14 @@ static int memory_free(call *self, void *ptr)
     return SIM_SUCCESS;
 }
 
-CUDART_FUNCTION_AT(cudaFree, (void *ptr), ptr, memory_free(&self, ptr))
-
-static int memory_info(const devmem *memory, size_t *free_bytes, size_t *total_bytes)
+CUDART_SERVED(cudaMemGetInfo, (size_t *free_bytes, size_t *total_bytes), (free_bytes, total_bytes))
 {
+    const devmem *memory = &self->device->memory;
     if (!free_bytes || !total_bytes) return SIM_INVALID_VALUE;
     *free_bytes = devmem_free_bytes(memory);
     *total_bytes = memory->capacity_bytes;
     return SIM_SUCCESS;
 }
-
-CUDART_FUNCTION(cudaMemGetInfo, (size_t *free_bytes, size_t *total_bytes),
-                memory_info(&self.device->memory, free_bytes, total_bytes))
 
 static int memory_pin(call *self, void **ptr, uint64_t bytes, unsigned flags)
 {
@@ -118,7 +111,7 @@ static int memory_pin(call *self, void **ptr, uint64_t bytes, unsigned flags)
 CUDART_FUNCTION(cudaMallocHost, (void **ptr, size_t bytes), memory_pin(&self, ptr, bytes, cudaHostAllocDefault))
 CUDART_FUNCTION(cudaHostAlloc, (void **ptr, size_t bytes, unsigned int flags), memory_pin(&self, ptr, bytes, flags))
 
-static int memory_unpin(call *self, void *ptr)
+CUDART_SERVED(cudaFreeHost, (void *ptr), (ptr))
 {
     uint64_t bytes = 0;
     if (ptr && !host_give_back(ptr, 0, &bytes)) {
@@ -128,8 +121,6 @@ static int memory_unpin(call *self, void *ptr)
     self->cost_ns = engine_cost_ns(self->device, SIM_COST_HOST_FREE, bytes);
     return SIM_SUCCESS;
 }
-
-CUDART_FUNCTION(cudaFreeHost, (void *ptr), memory_unpin(&self, ptr))
 
 /* All of it is mapped, at its own address. */
 static int memory_mapped(void **device, void *host, unsigned flags)
@@ -150,29 +141,27 @@ CUDART_FUNCTION(cudaMallocManaged, (void **ptr, size_t bytes, unsigned int flags
                     ? SIM_INVALID_VALUE : host_obtain(self.device, ptr, bytes, 1))
 
 /* An address that nothing holds is an ordinary one of the host's. */
-static int memory_describe(const call *self, void *ptr, struct cudaPointerAttributes *described)
+CUDART_SERVED(cudaPointerGetAttributes, (struct cudaPointerAttributes *attributes, const void *ptr),
+              (attributes, ptr))
 {
     const sim_device *owner = engine_owner(self->machine, (uint64_t)(uintptr_t)ptr);
     const host_block *pinned = host_find(ptr);
-    if (!described) return SIM_INVALID_VALUE;
-    memset(described, 0, sizeof *described);
-    described->type = cudaMemoryTypeUnregistered;
-    described->device = cudaInvalidDeviceId;
+    if (!attributes) return SIM_INVALID_VALUE;
+    memset(attributes, 0, sizeof *attributes);
+    attributes->type = cudaMemoryTypeUnregistered;
+    attributes->device = cudaInvalidDeviceId;
     if (owner && sim_holds(self->machine, owner->ordinal, ptr, 1)) {
-        described->type = cudaMemoryTypeDevice;
-        described->device = owner->ordinal;
-        described->devicePointer = ptr;
+        attributes->type = cudaMemoryTypeDevice;
+        attributes->device = owner->ordinal;
+        attributes->devicePointer = (void *)(uintptr_t)ptr;
     } else if (pinned) {
-        described->type = pinned->is_managed ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
-        described->device = pinned->ordinal;
-        described->devicePointer = ptr;
-        described->hostPointer = ptr;
+        attributes->type = pinned->is_managed ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
+        attributes->device = pinned->ordinal;
+        attributes->devicePointer = (void *)(uintptr_t)ptr;
+        attributes->hostPointer = (void *)(uintptr_t)ptr;
     }
     return SIM_SUCCESS;
 }
-
-CUDART_FUNCTION(cudaPointerGetAttributes, (struct cudaPointerAttributes *attributes, const void *ptr),
-                memory_describe(&self, (void *)(uintptr_t)ptr, attributes))
 
 /* ---- Memory pools */
 
@@ -253,7 +242,7 @@ CUDART_FORMS(cudaFreeAsync, (void *ptr, cudaStream_t stream), call_begin_at(&sel
              pool_take_back(&self, (uint64_t)(uintptr_t)ptr, stream))
 
 /* Pinned memory of one of the devices, shared with nobody. */
-static int pool_make(call *self, cudaMemPool_t *handle, const struct cudaMemPoolProps *props)
+CUDART_SERVED(cudaMemPoolCreate, (cudaMemPool_t *handle, const struct cudaMemPoolProps *props), (handle, props))
 {
     sim_device *device = props ? engine_device(self->machine, props->location.id) : NULL;
     if (!handle || !device || props->allocType != cudaMemAllocationTypePinned
@@ -269,9 +258,6 @@ static int pool_make(call *self, cudaMemPool_t *handle, const struct cudaMemPool
     *handle = (cudaMemPool_t)(void *)made;
     return SIM_SUCCESS;
 }
-
-CUDART_FUNCTION(cudaMemPoolCreate, (cudaMemPool_t *handle, const struct cudaMemPoolProps *props),
-                pool_make(&self, handle, props))
 
 /* Not a device's own. What it has handed out stays. */
 static int pool_destroy(sim_device *device, mempool *pool)
@@ -375,9 +361,13 @@ POOL_FUNCTION(cudaMemPoolTrimTo, (cudaMemPool_t handle, size_t keep_bytes),
 
 /* ---- Memory of other processes: sim/memory.h */
 
-CUDART_FUNCTION_AT(cudaIpcGetMemHandle, (cudaIpcMemHandle_t *handle, void *ptr), ptr,
-                   share_get(self.device, SHARE_OTHERS, (uint64_t)(uintptr_t)ptr,
-                             handle ? (unsigned char *)handle->reserved : NULL))
+CUDART_SERVED_BY(cudaIpcGetMemHandle, (cudaIpcMemHandle_t *handle, void *ptr), (handle, ptr),
+                 call_begin_at(&self, SIM_CALL_IPC_GET, ptr))
+{
+    return share_get(self->device, SHARE_OTHERS, (uint64_t)(uintptr_t)ptr,
+                     handle ? (unsigned char *)handle->reserved : NULL);
+}
+
 CUDART_FUNCTION(cudaIpcOpenMemHandle, (void **ptr, cudaIpcMemHandle_t handle, unsigned int flags),
                 flags > cudaIpcMemLazyEnablePeerAccess
                     ? SIM_INVALID_VALUE

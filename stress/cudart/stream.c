@@ -108,7 +108,8 @@ static int event_make(call *self, cudaEvent_t *event, unsigned flags)
     return code;
 }
 
-static int event_milliseconds(call *self, float *milliseconds, cudaEvent_t start, cudaEvent_t end)
+CUDART_SERVED(cudaEventElapsedTime, (float *milliseconds, cudaEvent_t start, cudaEvent_t end),
+              (milliseconds, start, end))
 {
     int64_t ns;
     int code = milliseconds ? event_elapsed(self->machine, start, end, &ns) : SIM_INVALID_VALUE;
@@ -122,8 +123,7 @@ CUDART_FUNCTION(cudaEventQuery, (cudaEvent_t event), event_wait(self.device, eve
 CUDART_FUNCTION(cudaEventSynchronize, (cudaEvent_t event),
                 event_wait(self.device, event, "cudaEventSynchronize", &self.cost_ns))
 CUDART_FUNCTION(cudaEventDestroy, (cudaEvent_t event), event_destroy(self.machine, event))
-CUDART_FUNCTION(cudaEventElapsedTime, (float *milliseconds, cudaEvent_t start, cudaEvent_t end),
-                event_milliseconds(&self, milliseconds, start, end))
+
 CUDART_STREAM_FUNCTION(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream),
                        event_record(self.device, event, self.stream))
 CUDART_STREAM_FUNCTION(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned int flags),
@@ -180,7 +180,7 @@ CUDART_STREAM_FUNCTION(cudaStreamGetCaptureInfo,
 #endif
 #endif
 
-static int capture_exchange(const call *self, enum cudaStreamCaptureMode *mode)
+CUDART_SERVED(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode *mode), (mode))
 {
     int wanted = mode ? (int)*mode : -1;
     int code = capture_exchange_mode(self->machine, &wanted);
@@ -188,8 +188,6 @@ static int capture_exchange(const call *self, enum cudaStreamCaptureMode *mode)
     return code;
 }
 
-CUDART_FUNCTION(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode *mode),
-                capture_exchange(&self, mode))
 CUDART_STREAM_FUNCTION(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode),
                        work_begin_capture(self.device, self.stream, (int)mode))
 
@@ -237,7 +235,7 @@ CUDART_EXPORT cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_
 #endif
 
 /* How many nodes there are. They have no handles. */
-static int graph_count(const call *self, cudaGraph_t source, const cudaGraphNode_t *nodes, size_t *count)
+CUDART_SERVED(cudaGraphGetNodes, (cudaGraph_t source, cudaGraphNode_t *nodes, size_t *count), (source, nodes, count))
 {
     const graph *found = handles_find(&self->machine->handles, source, HANDLE_GRAPH);
     if (!found || !count || nodes) return found && count ? SIM_NOT_SUPPORTED : SIM_INVALID_VALUE;
@@ -251,8 +249,6 @@ static int graph_launch(const call *self, cudaGraphExec_t exec)
     return found ? launch_graph(self->device, self->stream, found, self->machine->judge.op) : SIM_INVALID_VALUE;
 }
 
-CUDART_FUNCTION(cudaGraphGetNodes, (cudaGraph_t source, cudaGraphNode_t *nodes, size_t *count),
-                graph_count(&self, source, nodes, count))
 CUDART_STREAM_FUNCTION(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream),
                        graph_launch(&self, exec))
 CUDART_FUNCTION(cudaGraphDestroy, (cudaGraph_t value), work_drop_graph(self.machine, HANDLE_GRAPH, value))

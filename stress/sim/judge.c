@@ -9,10 +9,7 @@ void judge_report(judge *book, int device, const char *format, ...)
     char when[32] = "before the first op", *text = book->texts[index];
     if (book->op_begun) snprintf(when, sizeof when, "op %" PRIu64, book->op);
     int length = snprintf(text, JUDGE_TEXT, "%s: device %d: ", when, device);
-    va_list values;
-    va_start(values, format);
-    vsnprintf(text + length, JUDGE_TEXT - (size_t)length, format, values);
-    va_end(values);
+    PROBLEM_PRINT(text + length, JUDGE_TEXT - (size_t)length, format);
 }
 
 const char *judge_text(const judge *book, uint64_t index)

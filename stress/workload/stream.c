@@ -4,10 +4,7 @@
 int stream_refuse(stream_builder *builder, const char *format, ...)
 {
     char text[sizeof builder->why->text];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
-    va_end(values);
+    PROBLEM_PRINT(text, sizeof text, format);
     builder->failed = 1;
     if (builder->line > 0) {
         return problem_set(builder->why, EXIT_USAGE, "%s:%" PRIu64 ": %s", builder->source, builder->line, text);

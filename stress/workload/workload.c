@@ -139,10 +139,7 @@ typedef struct request {
 static int PROBLEM_FORMAT(2, 3) request_refuse(const request *self, const char *format, ...)
 {
     char text[sizeof self->why->text];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
-    va_end(values);
+    PROBLEM_PRINT(text, sizeof text, format);
     return problem_set(self->why, EXIT_USAGE, "workload %s: %s", self->of->shown.name, text);
 }
 
