@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <time.h>
 
-#include "interrupt.h"
 #include "progress.h"
 #include "sets.h"
 

@@ -2,7 +2,6 @@
 #include "command.h"
 
 #include "../measure/stage.h"
-#include "../base/interrupt.h"
 
 enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_QUICK_ROUNDS = 5,
        HOLES_PAIRS = 8192, HOLES_QUICK_PAIRS = 200 };

@@ -1,7 +1,6 @@
 /* The command shrink: of a run that fails, the fewest operations that still fail the same way, as a recording. */
 #include "command.h"
 
-#include "../base/interrupt.h"
 #include "../run/pass.h"
 #include "../run/sweep.h"
 #include "../base/search.h"

@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "../sim/work.h"
+#include "../sim/engine.h"
 
 /* What a CUDA program may call; and the same call under the name that it has in programs that are compiled with
    CUDA_API_PER_THREAD_DEFAULT_STREAM, where no stream makes a difference. */
@@ -134,7 +134,7 @@ int stream_begin(call *self, sim_call kind, cudaStream_t stream);    /* call_beg
 cudaStream_t stream_of_thread(cudaStream_t stream);          /* 0 becomes the thread's, all others stay */
 
 /* Work of one command of the call's stream: as long as the machine says that work of the runtime takes. act, payload:
-   sim/work.h */
+   sim/engine.h */
 int stream_command(const call *self, graph_act act, const void *payload, size_t bytes);
 
 #endif

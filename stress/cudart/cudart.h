@@ -1,24 +1,13 @@
 /* The substitute for libcudart, beyond the CUDA runtime's own interface: which simulated machine serves the calls.
    It must not be needed by CUDA programs: without it calls are served by the machine that GPUARENA_SIM describes.
 
-   GPUARENA_SIM = part {"," part}, read at the first call of the process:
-     device=SIZE[*COUNT]   physical memory of each device, and how many there are, 0 to 32; default 80G*1. With 0
-                           every call answers cudaErrorNoDevice
-     context=SIZE          held by each device's context; default 0
-     fail=FAULTS           faults.h, its parts separated by ";". An operation (`rival@OP`) is a call of the runtime
-     costs=FILE            costs.h
-     work=NS               how long each copy and fill takes on the device, virtual nanoseconds; default 0
-     vm=on|off             whether devices have virtual memory; default on
-     mappings=N            of it, live on each device at most, from 1; default 523000
-     kernels=refuse|skip   what a launch does: answer cudaErrorNotSupported, by default; or count as a command of its
-                           stream, of work=NS, that touches no memory. Skipped ones are told on stderr at the end
-     findings=fail|pass    whether findings make the exit status 3; default fail
-     report=FILE           what the run cost, when it ends; "-": to stderr. call.c says in which lines
-   SIZE: bytes, or a whole number with K, M, G or T. A bad text ends the process at once, with status 2.
+   GPUARENA_SIM = part {"," part}, read at the first call of the process. The parts are those of ../README.md, "CUDA
+   programs without a GPU"; options.c reads them, call.c says in which lines a report is. With device=0 every call
+   answers cudaErrorNoDevice; parts of faults are separated by ";", and their operations are calls of the runtime.
 
    What serves and what does not:
    - Calls are counted from 1, all kinds of sim/base.h together, and findings say "op N" for the Nth.
-   - Streams, events and captures are the simulated machine's (sim/work.h). Work takes virtual
+   - Streams, events and captures are the simulated machine's (sim/engine.h). Work takes virtual
      time, which passes with calls and waits; its bytes move when it is issued, or its graph launched. Copies and
      fills are uses of device memory, by the request or reservation that it lies in: the judge sees to their order.
      Without work=NS streams are always idle, but for cudart_kernel's work.

@@ -4,7 +4,6 @@
 #ifndef STRESS_POLICY_POLICY_H
 #define STRESS_POLICY_POLICY_H
 
-#include "../device/device.h"
 #include "model.h"
 #include "rival.h"
 

@@ -3,8 +3,6 @@
 
 #include <dlfcn.h>
 
-#include "../sim/sim.h"
-
 #define RIVAL_SIM_NAME  "libcub-sim.so"          /* with the substitute for the CUDA runtime inside */
 #define RIVAL_CUDA_NAME "libcub-cuda.so"         /* linked with the CUDA runtime */
 #define RIVAL_NULL_NAME "libcub-null.so"         /* with a CUDA runtime inside that does nothing (null_cudart.cc) */

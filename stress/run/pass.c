@@ -3,8 +3,6 @@
 
 #include <ctype.h>
 
-#include "../base/interrupt.h"
-
 /* ---- Calls to the pool, and clocks around them */
 
 #define PASS_SECOND_NS UINT64_C(1000000000)

@@ -107,7 +107,7 @@ typedef struct pass_result {
 } pass_result;
 
 /* timing NULL: the verifying pass. A device, pool or oracle that cannot be made is status ERROR; so is, soon, what a
-   signal ends (interrupt.h). */
+   signal ends (progress.h). */
 void pass_run(const pass_settings *settings, const op_stream *stream, const policy *chosen, latencies *timing,
               pass_result *result);
 

@@ -1,8 +1,6 @@
 /* Two passes over the same operations, and their numbers as cells. */
 #include "runner.h"
 
-#include "../base/progress.h"
-
 static const char *const runner_status_names[] = { "ok", "oom", "verify_failed", "error" };
 
 void runner_identity(const runner_job *job, row *made)

@@ -1,8 +1,6 @@
 /* Uses, checked granule by granule, and their findings. */
 #include "engine.h"
 
-#include "engine.h"
-
 typedef struct access_text { char text[224]; } access_text;
 
 static engine_text access_stream(uint64_t id)

@@ -11,10 +11,7 @@
                                             or gives it back with "-"; DEVICE 0 if left out
             | "stall:" N ["=" US]           of 1,000 calls of access and unmap N, scattered but always the same ones,
                                             take US microseconds more; 2,000 if left out
-     KIND   = "obtain" | "give_back" | "info" | "reserve" | "release" | "create" | "destroy" | "map" | "access" |
-              "unmap" | "any", or CUDA's name of any call in base.h: obtain is cudaMalloc, give_back cudaFree, info
-              cudaMemGetInfo, reserve to unmap cuMemAddressReserve and so on; the others only libcudart's substitute
-              serves (cudart/cudart.h)
+     KIND   = "any", or a name in base.h's list of calls, ours or CUDA's: many only libcudart's substitute serves
      SIZED  = "obtain" | "reserve" | "create" | "map" | "access", or CUDA's name of these
      CODE   = 1 .. 9999                     default: 2 where memory is asked for (base.h), 999 for the others
      SIZE   = decimal bytes ["K" | "M" | "G" | "T"]

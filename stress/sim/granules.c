@@ -1,6 +1,6 @@
 /* Granules and their contents. A change of parts cuts at both of its ends, replaces the parts between them in place,
    and joins each with the one before where they became the same. */
-#include "granules.h"
+#include "judge.h"
 
 #include <sys/mman.h>
 

@@ -1,10 +1,72 @@
-/* The judge: who touched which bytes of physical memory last, what must come before the next touch, and the
-   findings: what was done that must not be, each with the operation that did it. It must not know streams or
-   addresses. */
+/* Physical memory, granule by granule: what is true of which of its bytes, whatever addresses that is mapped at; and
+   the judge: who touched which bytes last, what must come before the next touch, and the findings: what was done that
+   must not be, each with the operation that did it. It must not know streams, addresses or calls. */
 #ifndef STRESS_SIM_JUDGE_H
 #define STRESS_SIM_JUDGE_H
 
-#include "granules.h"
+#include "base.h"
+
+/* ---- Parts of a granule from one cut to the next, cut at the ends of what changes, joined with neighbours that are
+        the same */
+
+typedef struct cuts_part { uint32_t from, mark; uint64_t value; } cuts_part;     /* up to the next part, or the end */
+
+typedef struct cuts {                            /* zeroed: nothing has been said, which is of mark and value 0 */
+    cuts_part *list;                             /* by from, the first's 0, neighbours differ */
+    uint32_t   count, capacity;
+} cuts;
+
+/* What a part's value is, to whoever has it: replace answers what is true of a part from now on, instead of what was;
+   its from does not count. are_same: of two parts of one mark with different values; NULL: they are not. copy: a part
+   that was cut off another has that one's value, and gets its own. drop: a part's value is no more. NULL: that is
+   nothing to do. */
+typedef struct cuts_kind {
+    cuts_part (*replace)(void *user, const cuts_part *part);
+    int       (*are_same)(const cuts_part *one, const cuts_part *other);
+    void      (*copy)(cuts_part *part);
+    void      (*drop)(const cuts_part *part);
+} cuts_kind;
+
+/* Of bytes [from, to), part by part. O(log parts + parts in the range), moving what lies behind. clear: zeroed. */
+void cuts_change(cuts *self, uint32_t from, uint32_t to, const cuts_kind *kind, void *user);
+void cuts_clear(cuts *self, const cuts_kind *kind);
+
+/* ---- Granules */
+
+enum { GRANULE_POISON = 0xA5 };                  /* what bytes hold that nobody has written */
+
+/* Byte i holds GRANULE_POISON ^ even ^ (bytes ? bytes[i] : 0), so that memory of the host is touched only where bytes
+   were written that are not all the same. */
+typedef struct granule {                         /* zeroed: contents unknown, touched by nobody */
+    cuts     patterns;                           /* values, of mark 1; of mark 0: nobody can say which */
+    cuts     touched;                            /* judge.h's */
+    unsigned char *bytes;                        /* 2 MiB; NULL: all bytes hold the same */
+    unsigned char  even;                         /* 0, while bytes are shared */
+    unsigned char  is_shared;                    /* 1: bytes lie in a file, which other processes may map, too */
+} granule;
+
+void granule_clear(granule *self);               /* zeroed, but for `touched` */
+
+/* Bytes [from, to), from < to <= 2 MiB. fill: known 0 forgets them. matches: the first of the bytes that has not this
+   pattern, or `to`. O(log parts), fill O(parts). */
+void     granule_fill(granule *self, uint32_t from, uint32_t to, uint32_t known, uint64_t pattern);
+uint32_t granule_matches(const granule *self, uint32_t from, uint32_t to, uint64_t pattern);
+
+/* Real bytes of [from, to). write and set: the patterns of the range are forgotten; -1: no host memory, nothing done.
+   A whole granule that gets one byte all over takes no host memory. is_even: all of the granule is known to hold one
+   value. forget: patterns and bytes; a part of a granule may keep them when host memory is out. O(bytes), a whole
+   granule that is set O(1). */
+int  granule_write(granule *self, uint32_t from, uint32_t to, const unsigned char *source);
+void granule_read(const granule *self, uint32_t from, uint32_t to, unsigned char *target);
+int  granule_set(granule *self, uint32_t from, uint32_t to, unsigned char value);
+int  granule_is_even(const granule *self, unsigned char *value);
+void granule_forget(granule *self, uint32_t from, uint32_t to);
+
+/* The bytes are in the file from now on, at `place`. keep: the file gets what the granule holds; else the granule
+   holds what is in the file. Patterns stay this process's own. -1: no host memory, nothing done. */
+int  granule_share(granule *self, int file, uint64_t place, int keep);
+
+/* ---- Findings */
 
 enum { JUDGE_KEPT = 64, JUDGE_TEXT = 256 };
 

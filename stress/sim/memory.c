@@ -2,8 +2,6 @@
    be. */
 #include "memory.h"
 
-#include "work.h"
-
 /* ---- Pools: chunks from the device and back, cut into pieces that are handed out and blocks that are free */
 
 mempool *mempool_create(sim_device *device)

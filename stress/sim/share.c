@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine.h"
-
 enum { SHARE_MAGIC = 0x67706173, SHARE_LEAST_FILE = 3 };     /* 0 to 2 are the program's, even while it has none */
 #define SHARE_NAME "gpuarena-sim"                /* of all the files */
 #define SHARE_CONTENTS SIM_GRANULE               /* where contents begin in a file: after the token */

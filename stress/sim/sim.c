@@ -3,7 +3,6 @@
 #include "sim.h"
 
 #include "memory.h"
-#include "work.h"
 
 /* ---- The version and the sizes of what machines are made of */
 

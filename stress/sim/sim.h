@@ -4,7 +4,6 @@
 #ifndef STRESS_SIM_SIM_H
 #define STRESS_SIM_SIM_H
 
-#include "../../gpuarena.h"
 #include "../base/text.h"
 #include "base.h"
 

@@ -4,7 +4,6 @@
 #include "entries.h"
 #include "memory.h"
 #include "sim.h"
-#include "work.h"
 
 /* ---- What all entries do: the call is counted and may be made to fail, serves, and is charged */
 

@@ -1,8 +1,6 @@
 /* Calls of virtual memory: what is refused and why, what changes, what it costs. */
 #include "memory.h"
 
-#include "engine.h"
-
 typedef struct vmem_range { address_range *reservation; uint64_t offset, end; } vmem_range;
 
 static int vmem_is_whole(uint64_t bytes)

@@ -1,5 +1,5 @@
 /* Streams of a machine by their handles: life, work, questions and waits; captures, events, graphs. */
-#include "work.h"
+#include "engine.h"
 
 /* ---- Graphs: a growing list of nodes */
 

@@ -1,5 +1,4 @@
 /* `larson`: threads that replace random blocks in an array each, and pass the arrays on, round after round. */
-#include "maker.h"
 #include "workload.h"
 
 /* Larson and Krishnan's test of a server: each thread fills an array of blocks, then in each round replaces as many

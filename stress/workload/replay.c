@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 
 #include "../base/cli.h"
-#include "family.h"
+#include "maker.h"
 
 /* ---- What the readers of all trace formats share: lines, fields, numbers and live ids, each with the message for
         what is wrong with it. They get the whole text and know no files; nothing is done once one has failed */

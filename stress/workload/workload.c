@@ -1,8 +1,6 @@
 /* The list of families, and the way from a specification, or several, to an op stream. */
 #include "workload.h"
 
-#include "maker.h"
-
 /* ---- Weighted draws */
 
 enum { TURNS_WEIGHTS = 4, TURNS_MOST_UNCHANGED = 256 };      /* weights: 1 4 16 64 */

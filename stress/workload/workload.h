@@ -1,9 +1,9 @@
 /* Workloads: op streams made from (specification, seed) alone.
-   It must not know of policies, devices or results. A new family is one file here and one word in family.h. */
+   It must not know of policies, devices or results. A new family is one file here and one word in maker.h. */
 #ifndef STRESS_WORKLOAD_WORKLOAD_H
 #define STRESS_WORKLOAD_WORKLOAD_H
 
-#include "family.h"
+#include "maker.h"
 
 /* ---- Whose turn it is: a seeded scheduler of threads, some of them faster than others, and that for a while only */
 

@@ -11,7 +11,7 @@
 #include "sim_device.h"
 #include "stress/sim/entries.h"
 #include "stress/sim/memory.h"
-#include "stress/sim/work.h"
+#include "stress/sim/engine.h"
 
 enum { MOST_DEVICES = 4, MOST_THINGS = 48, MOST_WORDS = 12, MOST_HANDLES = 16 };
 #define UNTOUCHED ((uint64_t)0x5EED00)           /* what outputs hold before a call */
