@@ -6,13 +6,12 @@
 enum { BENCH_MOST_ROWS = 64, BENCH_MOST_COUNTED = 16 };
 
 typedef struct bench {
-    const cli  *asked;
-    output_list outputs;
-    row_list    rows;
-    stage      *stage;
-    uint64_t    counted[BENCH_MOST_COUNTED];     /* instructions, lane after lane of the cases that are counted; 0s:
+    const cli *asked;
+    report     report;
+    stage     *stage;
+    uint64_t   counted[BENCH_MOST_COUNTED];     /* instructions, lane after lane of the cases that are counted; 0s:
                                                     nobody asks, or there is no valgrind */
-    size_t      counted_count;                   /* that rows were made of */
+    size_t     counted_count;                    /* that rows were made of */
 } bench;
 
 static int bench_is_timed(const bench *self)
@@ -23,7 +22,7 @@ static int bench_is_timed(const bench *self)
 /* arena: the first kinds of subjects are those. */
 static row *bench_new_row(bench *self, const cases_row *of, const char *name, size_t arena)
 {
-    row *made = &self->rows.rows[self->rows.count++];
+    row *made = &self->report.list.rows[self->report.list.count++];
     const cli_value *values = self->asked->values;
     row_text(made, COLUMN_CASE, name);
     row_text(made, COLUMN_POLICY, subject_name((subject_kind)arena));
@@ -130,19 +129,18 @@ static int bench_cases(bench *self, problem *why)
 
 int bench_command(const cli *asked, problem *why)
 {
-    const cli_value *values = asked->values, *files = &values[CLI_OUT];
     if (*asked->command) {
         problem_set(why, EXIT_USAGE, "unexpected argument '%s'", asked->command);
         return why->exit_code;
     }
-    static bench self = { .rows = { .kind = ROW_BENCH } };
-    const output_material material = { .list = &self.rows, .device = "null" };
-    self.asked = asked;
-    self.rows.rows = program_need(BENCH_MOST_ROWS, sizeof *self.rows.rows);
+    static bench self = { .report = { .list = { .kind = ROW_BENCH }, .device = "null" } };
+    cli named = *asked;
+    named.command = "bench";                     /* of options and outputs */
+    self.asked = self.report.asked = &named;
+    self.report.list.rows = program_need(BENCH_MOST_ROWS, sizeof *self.report.list.rows);
     self.stage = program_need(1, sizeof *self.stage);
-    int failed = command_check("bench", 0, asked, why)
-        || output_list_parse(&self.outputs, files->items, files->item_count, "bench", why)
-        || output_list_try(&self.outputs, asked, NULL, why) || rounds_second_thread(why) || bench_cases(&self, why)
-        || output_list_write(&self.outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
+    int failed = command_check("bench", 0, &named, why) || report_parse(&self.report, why)
+        || report_try(&self.report, NULL, why) || rounds_second_thread(why) || bench_cases(&self, why)
+        || report_write(&self.report, why);
     return failed ? why->exit_code : EXIT_PASS;
 }

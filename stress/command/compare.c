@@ -15,11 +15,10 @@ static const char *const compare_timed_names[] = { "same", "AMBIGUOUS", "FASTER"
 
 typedef struct compare {
     const cli *asked;
-    row_list  before, after;
+    report    report;                            /* its rows are those of B */
+    row_list  before;
     case_index by_before, by_after;              /* rows of each, for its own .. */
     case_index in_before, in_after;              /* .. and for those of the other */
-    output_list outputs;
-    gate      gates;
     size_t    rows, counts[COMPARE_KINDS];       /* counts: rows by their verdict */
     size_t    only_before, only_after;
     size_t    lost_columns;                      /* of A, which B has not */
@@ -223,13 +222,13 @@ static void compare_passed_over(const row_list *before, const row_list *after)
 static void compare_case(compare *self, size_t before, size_t after)
 {
     compare_row pair = { .before = { &self->by_before, before }, .after = { &self->by_after, after },
-                         .from = &self->before.rows[before], .to = &self->after.rows[after] };
+                         .from = &self->before.rows[before], .to = &self->report.list.rows[after] };
     const row_column *columns;
     const size_t count = row_columns(self->before.kind, &columns);
     for (size_t at = 0; at < count; at++) {
         const row_column column = columns[at];
         int is_key = row_table[column].unit == UNIT_KEY;
-        if (is_key || !row_list_has(&self->before, column) || !row_list_has(&self->after, column)) continue;
+        if (is_key || !row_list_has(&self->before, column) || !row_list_has(&self->report.list, column)) continue;
         compare_column(&pair, column, row_list_has(&self->before, COLUMN_RATIO_LOW));
     }
     compare_decide(&pair);
@@ -238,10 +237,11 @@ static void compare_case(compare *self, size_t before, size_t after)
 
 static int compare_rows(compare *self, problem *why)
 {
+    const row_list *list = &self->report.list;
     case_index_make(&self->by_before, &self->before, &self->before);
-    case_index_make(&self->by_after, &self->after, &self->after);
-    case_index_make(&self->in_before, &self->before, &self->after);
-    case_index_make(&self->in_after, &self->after, &self->before);
+    case_index_make(&self->by_after, list, list);
+    case_index_make(&self->in_before, &self->before, list);
+    case_index_make(&self->in_after, list, &self->before);
     for (size_t line = 0; line < self->before.count; line++) {
         const row *before = &self->before.rows[line];
         if (case_is_repeat(&self->by_before, line)) continue;
@@ -249,15 +249,15 @@ static int compare_rows(compare *self, problem *why)
         if (after == SIZE_MAX) compare_alone(self, before, 0);
         else compare_case(self, line, after);
     }
-    for (size_t line = 0; line < self->after.count; line++) {
-        const row *of = &self->after.rows[line];
+    for (size_t line = 0; line < list->count; line++) {
+        const row *of = &list->rows[line];
         if (case_is_repeat(&self->by_after, line)) continue;
         if (case_find(&self->in_before, of, case_policy(of)) != SIZE_MAX) continue;
         compare_alone(self, of, 1);
     }
-    self->lost_columns = compare_lost(&self->before, &self->after, "ONLY IN A");
-    (void)compare_lost(&self->after, &self->before, "ONLY IN B");
-    compare_passed_over(&self->before, &self->after);
+    self->lost_columns = compare_lost(&self->before, list, "ONLY IN A");
+    (void)compare_lost(list, &self->before, "ONLY IN B");
+    compare_passed_over(&self->before, list);
     if (self->rows || self->asked->values[CLI_FAIL_IF].given) return 0;       /* rules say that of B alone */
     return problem_set(why, EXIT_USAGE, "A and B have no rows: nothing was compared");
 }
@@ -282,14 +282,11 @@ static int compare_verdict(const compare *self, int is_strict)
 
 static int compare_outputs(compare *self, problem *why)
 {
-    const cli *asked = self->asked;
-    const cli_value *files = &asked->values[CLI_OUT];
-    if (output_list_parse(&self->outputs, files->items, files->item_count, "compare", why)
-        || output_list_try(&self->outputs, asked, NULL, why)) return -1;
-    if (self->outputs.takes_stdout) {
+    if (report_parse(&self->report, why) || report_try(&self->report, NULL, why)) return -1;
+    if (self->report.takes_stdout) {
         return problem_set(why, EXIT_USAGE, "--out: expected a file other than stdout, where what compare says goes");
     }
-    if (!files->item_count || asked->values[CLI_FAIL_IF].given) return 0;
+    if (!self->report.output_count || self->asked->values[CLI_FAIL_IF].given) return 0;
     return problem_set(why, EXIT_USAGE, "--out: of verdicts on rules: give --fail-if too");
 }
 
@@ -298,23 +295,23 @@ static int compare_all(compare *self, problem *why)
 {
     char *const *paths = self->asked->words.items;
     const cli_value *values = self->asked->values;
-    const output_material material = { .list = &self->after, .gates = &self->gates };
-    if (compare_outputs(self, why) || gate_parse_rules(&self->gates, self->asked, why)
-        || csv_read(&self->before, paths[0], why) || csv_read(&self->after, paths[1], why)
+    gate *gates = &self->report.gates;
+    if (compare_outputs(self, why) || gate_parse_rules(gates, self->asked, why)
+        || csv_read(&self->before, paths[0], why) || csv_read(&self->report.list, paths[1], why)
         || compare_rows(self, why)) return why->exit_code;
     int is_partial = compare_partial(&self->before, paths[0]);
-    is_partial |= compare_partial(&self->after, paths[1]);
+    is_partial |= compare_partial(&self->report.list, paths[1]);
     int exit_code = compare_verdict(self, values[CLI_STRICT].given);
     if (values[CLI_FAIL_IF].given) {
-        self->gates.base_path = paths[0];
-        self->gates.base = &self->before;
+        gates->base_path = paths[0];
+        gates->base = &self->before;
         exit_code = EXIT_PASS;
-        if (gate_judge(&self->gates, &self->after, paths[1], why)) {
+        if (gate_judge(gates, &self->report.list, paths[1], why)) {
             exit_code = why->exit_code;
         } else {
-            gate_write(stdout, &self->gates);
-            if (output_list_files(&self->outputs, &material, why)) exit_code = why->exit_code;
-            else if (gate_failed(&self->gates)) exit_code = EXIT_GATE;
+            gate_write(stdout, gates);
+            if (report_files(&self->report, why)) exit_code = why->exit_code;
+            else if (gate_failed(gates)) exit_code = EXIT_GATE;
         }
     }
     if (is_partial && !exit_code && values[CLI_STRICT].given) exit_code = EXIT_GATE;
@@ -325,7 +322,7 @@ static int compare_act(const cli *asked, problem *why)
 {
     static compare self;
     size_t count = asked->words.item_count;
-    self.asked = asked;
+    self.asked = self.report.asked = asked;
     if (count == 2) return compare_all(&self, why);
     problem_set(why, EXIT_USAGE, "compare: expected two files, A.csv and B.csv, found %zu", count);
     return EXIT_USAGE;

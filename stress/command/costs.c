@@ -1,15 +1,6 @@
 /* The command `costs`: measures a device's driver calls, and writes a file for --costs. */
 #include "command.h"
 
-static int costs_output(const cli *asked, output_list *made, problem *why)
-{
-    static char to_stdout[] = "costs=-";
-    char *const plain[] = { to_stdout };
-    const cli_value *items = &asked->values[CLI_OUT];
-    if (items->item_count > 1) return problem_set(why, EXIT_USAGE, "--out: costs writes one file");
-    return output_list_parse(made, items->item_count ? items->items : plain, 1, "costs", why)
-        || output_list_try(made, asked, NULL, why) ? -1 : 0;
-}
 
 /* The file says nothing of these, so that whoever reads it takes them from the defaults. */
 static void costs_tell_missing(const costs_table *table)
@@ -23,23 +14,23 @@ static void costs_tell_missing(const costs_table *table)
 
 static int costs_write_file(const cli *asked, problem *why)
 {
-    static output_list made;
     plan self = { .device = "" };
     costs_table table;
     char line[512], about[600];
-    if (costs_output(asked, &made, why) || plan_device(&self, asked, why)
+    report made = { .asked = asked, .plain = "costs=-", .device = about, .costs = &table };
+    if (asked->values[CLI_OUT].item_count > 1) return problem_set(why, EXIT_USAGE, "--out: costs writes one file");
+    if (report_parse(&made, why) || report_try(&made, NULL, why) || plan_device(&self, asked, why)
         || plan_present(&self, why)) return -1;
-    const cuda_environment *environment = plan_environment(&self);
+    const cuda_environment *environment = made.environment = plan_environment(&self);
     snprintf(about, sizeof about, "%s: %s", self.device,
              environment ? cuda_environment_line(environment, line, sizeof line) : "simulated, virtual nanoseconds");
     if (asked->values[CLI_VERBOSE].given) program_say("device %s\n", about);
-    const output_material material = { .device = about, .environment = environment, .costs = &table };
     device *measured = device_open(&self.settings.device, why);
     if (!measured) return -1;
     int failed = costs_measure(device_driver(measured), &table, why);
     if (device_close(measured, why) || failed) return -1;
     if (!asked->values[CLI_QUIET].given) costs_tell_missing(&table);
-    return output_list_files(&made, &material, why);
+    return report_files(&made, why);
 }
 
 static int costs_act(const cli *asked, problem *why)

@@ -17,10 +17,8 @@ typedef struct holes_step {
 
 typedef struct holes {
     const cli  *asked;
-    output_list outputs;
-    gate        gates;
+    report      report;
     plan        plan;
-    row_list    rows;
     holes_step  steps[HOLES_STEPS];
     rounds_loop rounds;                          /* of the policy under way; length.most 0: nothing is timed */
     uint64_t    pair_count;                      /* of a round */
@@ -33,7 +31,7 @@ static int holes_open_step(holes *self, holes_step *step, const policy *chosen, 
     const uint64_t seed = self->asked->values[CLI_SEED].number;
     device_config config = self->plan.settings.device;
     config.is_unjudged = 1;
-    row *made = step->made = &self->rows.rows[self->rows.count++];
+    row *made = step->made = &self->report.list.rows[self->report.list.count++];
     row_text(made, COLUMN_POLICY, chosen->text);
     row_count(made, COLUMN_HOLES, count);
     row_text(made, COLUMN_DEVICE, self->plan.device);
@@ -110,7 +108,7 @@ static int holes_tell(const holes *self, const holes_step *step, const policy *c
 static int holes_policy(holes *self, const policy *chosen, problem *why)
 {
     int failed = 0;
-    const size_t before = self->rows.count;
+    const size_t before = self->report.list.count;
     memset(self->steps, 0, sizeof self->steps);
     for (size_t index = 0; index < HOLES_STEPS && !failed; index++) {
         failed = holes_open_step(self, &self->steps[index], chosen, holes_steps[index], why);
@@ -121,7 +119,7 @@ static int holes_policy(holes *self, const policy *chosen, problem *why)
         if (!failed && step->is_there) failed = holes_tell(self, step, chosen, why);
         failed |= holes_close(&step->field, why);
     }
-    if (interrupt_signal()) self->rows.count = before;                       /* not measured as it should be */
+    if (interrupt_signal()) self->report.list.count = before;                   /* not measured as it should be */
     return failed ? -1 : 0;
 }
 
@@ -156,13 +154,14 @@ static const char **holes_words(const holes *self)
 static int holes_count(holes *self, problem *why)
 {
     const char **words = holes_words(self);
-    uint64_t *counted = program_need(self->rows.count, sizeof *counted);
+    const row_list *list = &self->report.list;
+    uint64_t *counted = program_need(list->count, sizeof *counted);
     size_t there = 0, at = 0;
-    for (size_t index = 0; index < self->rows.count; index++) there += self->rows.rows[index].note[0] == '\0';
+    for (size_t index = 0; index < list->count; index++) there += list->rows[index].note[0] == '\0';
     int result = callgrind_count(words, "holes_counted", counted, there, why);
     if (result > 0) program_say("no valgrind: instructions are not counted\n");
-    for (size_t index = 0; !result && index < self->rows.count; index++) {
-        row *made = &self->rows.rows[index];
+    for (size_t index = 0; !result && index < list->count; index++) {
+        row *made = &list->rows[index];
         if (made->note[0]) continue;
         row_real(made, COLUMN_PAIR_INSTRUCTIONS, (double)counted[at++] / HOLES_COUNTED_PAIRS);
     }
@@ -174,8 +173,8 @@ static int holes_count(holes *self, problem *why)
 /* A rule that is about no row is told before anything is measured, as is a policy that nobody is. */
 static int holes_rules(const holes *self, problem *why)
 {
-    for (size_t index = 0; index < self->gates.rule_count; index++) {
-        const rule *each = &self->gates.rules[index];
+    for (size_t index = 0; index < self->report.gates.rule_count; index++) {
+        const rule *each = &self->report.gates.rules[index];
         size_t at = 0;
         while (at < self->plan.policy_count && !rule_matches(each, "", self->plan.policies[at].text)) at++;
         if (at == self->plan.policy_count) return rule_about_none(each, "", self->plan.policies[0].text, why);
@@ -186,17 +185,18 @@ static int holes_rules(const holes *self, problem *why)
 
 static int holes_start(holes *self, problem *why)
 {
-    const cli_value *values = self->asked->values, *files = &values[CLI_OUT];
+    const cli_value *values = self->asked->values;
+    row_list *list = &self->report.list;
     const cli_id lost = values[CLI_PRECISION].given ? CLI_PRECISION : CLI_BUDGET;
     const cli_id fixed = values[CLI_QUICK].given ? CLI_QUICK : CLI_NO_TIMING;
     if (values[lost].given && values[fixed].given) {
         return problem_set(why, EXIT_USAGE, "--%s says when rounds end: not with --%s", cli_option_at(lost)->name,
                            cli_option_at(fixed)->name);
     }
-    if (output_list_parse(&self->outputs, files->items, files->item_count, "holes", why)
+    if (report_parse(&self->report, why)
         || plan_device(&self->plan, self->asked, why) || plan_policies(&self->plan, self->asked, why)
-        || gate_parse(&self->gates, self->asked, ROW_HOLES, why) || holes_rules(self, why)
-        || output_list_try(&self->outputs, self->asked, NULL, why) || plan_present(&self->plan, why)
+        || gate_parse(&self->report.gates, self->asked, ROW_HOLES, why) || holes_rules(self, why)
+        || report_try(&self->report, NULL, why) || plan_present(&self->plan, why)
         || rounds_second_thread(why)) return -1;
     if (!values[CLI_NO_TIMING].given) {
         int is_quick = values[CLI_QUICK].given;
@@ -207,42 +207,40 @@ static int holes_start(holes *self, problem *why)
         self->pair_count = is_quick ? HOLES_QUICK_PAIRS : HOLES_PAIRS;
     }
     self->rounds.random = values[CLI_SEED].number;
-    self->rows.kind = ROW_HOLES;
-    self->rows.rows = program_need(self->plan.policy_count * HOLES_STEPS, sizeof *self->rows.rows);
+    list->kind = ROW_HOLES;
+    list->rows = program_need(self->plan.policy_count * HOLES_STEPS, sizeof *list->rows);
+    self->report.device = self->plan.device;
+    self->report.environment = plan_environment(&self->plan);
     return 0;
 }
 
 static int holes_all(holes *self, problem *why)
 {
     const cli_value *values = self->asked->values;
-    const int is_quiet = values[CLI_QUIET].given;
-    const output_material material = {
-        .list = &self->rows, .device = self->plan.device, .environment = plan_environment(&self->plan),
-        .gates = &self->gates, .asked = self->asked,
-    };
+    report *made = &self->report;
     for (size_t index = 0; index < self->plan.policy_count && !interrupt_signal(); index++) {
         if (holes_policy(self, &self->plan.policies[index], why)) return -1;
     }
     int counts = values[CLI_INSTRUCTIONS].given && !interrupt_signal();
     if (counts && holes_count(self, why) && !interrupt_signal()) return -1;
     if (interrupt_signal()) {
-        snprintf(self->partial, sizeof self->partial, "%zu of %zu rows, then %s", self->rows.count,
+        snprintf(self->partial, sizeof self->partial, "%zu of %zu rows, then %s", made->list.count,
                  self->plan.policy_count * HOLES_STEPS, interrupt_name());
-        self->rows.partial = self->partial;
+        made->list.partial = self->partial;
         program_say("%s: what is finished is written\n", interrupt_name());
     }
-    if (gate_judge(&self->gates, &self->rows, NULL, why)) return -1;
-    if (is_quiet) gate_tell(stderr, &self->gates);
-    return output_list_write(&self->outputs, &material, is_quiet, values[CLI_COLOR].text, why);
+    if (gate_judge(&made->gates, &made->list, NULL, why)) return -1;
+    if (values[CLI_QUIET].given) gate_tell(stderr, &made->gates);
+    return report_write(made, why);
 }
 
 static int holes_act(const cli *asked, problem *why)
 {
     static holes self;
-    self.asked = asked;
+    self.asked = self.report.asked = asked;
     interrupt_catch();
     int failed = holes_start(&self, why) || holes_all(&self, why);
-    int exit_code = failed ? why->exit_code : gate_failed(&self.gates) ? EXIT_GATE : EXIT_PASS;
+    int exit_code = failed ? why->exit_code : gate_failed(&self.report.gates) ? EXIT_GATE : EXIT_PASS;
     if (!failed) why->exit_code = EXIT_PASS;     /* the count that a signal ended is no failure */
     if (!failed && self.partial[0]) exit_code = interrupt_exit();
     return exit_code;

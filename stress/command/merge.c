@@ -18,9 +18,7 @@ typedef struct merge {
     size_t      file_count;
     merge_file **of;                             /* by shard; NULL: it is missing */
     uint64_t    missing;
-    output_list outputs;
-    row_list    rows;                            /* merged; its cells are the files' */
-    gate        gates;                           /* of these */
+    report      report;                          /* its rows are merged: their cells are the files' */
 } merge;
 
 static int merge_read(merge_file *file, const char *path, problem *why)
@@ -120,8 +118,8 @@ static int merge_files(merge *self, const cli_value *words, problem *why)
 /* Verdicts are written where there are rules. */
 static int merge_formats(const merge *self, problem *why)
 {
-    for (size_t index = 0; !self->gates.rule_count && index < self->outputs.count; index++) {
-        const char *name = self->outputs.items[index].kind->name;
+    for (size_t index = 0; !self->report.gates.rule_count && index < self->report.output_count; index++) {
+        const char *name = self->report.outputs[index].kind->name;
         if (!strcmp(name, "csv")) continue;
         return problem_set(why, EXIT_USAGE, "--out %s: of verdicts on rules: give --fail-if too", name);
     }
@@ -131,7 +129,7 @@ static int merge_formats(const merge *self, problem *why)
 /* Row by row, from shard after shard. */
 static void merge_rows(merge *self)
 {
-    row_list *all = &self->rows;
+    row_list *all = &self->report.list;
     const shard_mark *mark = &self->files[0].mark;
     all->rows = program_need((size_t)mark->rows, sizeof *all->rows);
     all->count = (size_t)mark->rows;
@@ -145,34 +143,30 @@ static void merge_rows(merge *self)
 /* Files that were asked for: none, where rules cannot be judged. Verdicts go where the rows do not. */
 static int merge_all(merge *self, const cli *asked, problem *why)
 {
-    const cli_value *files = &asked->values[CLI_OUT];
-    const output_list *outputs = &self->outputs;
-    const output_material material = { .list = &self->rows, .gates = &self->gates };
+    report *made = &self->report;
     if (!asked->words.item_count) {
         return problem_set(why, EXIT_USAGE, "merge: expected the files of all shards, found none");
     }
     self->files = program_need(asked->words.item_count, sizeof *self->files);
-    if (output_list_parse(&self->outputs, files->items, files->item_count, "merge", why)
-        || gate_parse_rules(&self->gates, asked, why) || gate_parse_base(&self->gates, why)
+    if (report_parse(made, why) || gate_parse_rules(&made->gates, asked, why) || gate_parse_base(&made->gates, why)
         || merge_files(self, &asked->words, why) || merge_formats(self, why)
-        || output_list_try(outputs, asked, NULL, why)) return -1;
+        || report_try(made, NULL, why)) return -1;
     merge_rows(self);
-    if (gate_judge(&self->gates, &self->rows, "the merged file", why)) return -1;
-    if (!outputs->count) csv_write(stdout, &self->rows);
-    if (asked->values[CLI_QUIET].given) gate_tell(stderr, &self->gates);
-    else gate_write(!outputs->count || outputs->takes_stdout ? stderr : stdout, &self->gates);
-    int failed = output_list_files(outputs, &material, why);
+    if (gate_judge(&made->gates, &made->list, "the merged file", why)) return -1;
+    if (!made->output_count) csv_write(stdout, &made->list);
+    if (asked->values[CLI_QUIET].given) gate_tell(stderr, &made->gates);
+    else gate_write(!made->output_count || made->takes_stdout ? stderr : stdout, &made->gates);
+    int failed = report_files(made, why);
     return output_finish(stdout, why) || failed ? -1 : 0;
 }
 
 static int merge_act(const cli *asked, problem *why)
 {
-    merge self = { .file_count = 0 };
+    merge self = { .report = { .asked = asked } };
     int failed = merge_all(&self, asked, why);
-    int exit_code = failed ? why->exit_code : gate_failed(&self.gates) ? EXIT_GATE : EXIT_PASS;
-    free(self.outputs.items);
-    gate_free(&self.gates);
-    csv_free(&self.rows);
+    int exit_code = failed ? why->exit_code : gate_failed(&self.report.gates) ? EXIT_GATE : EXIT_PASS;
+    report_free(&self.report);
+    csv_free(&self.report.list);
     for (size_t index = 0; index < self.file_count; index++) {
         csv_free(&self.files[index].rows);
         free(self.files[index].text);

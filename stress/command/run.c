@@ -11,17 +11,11 @@
 /* A rule that is about no row would never say anything. */
 static int run_check_applies(const plan *made, const rule *asked, problem *why)
 {
-    const char *one_workload = "", *one_policy = "";
-    for (size_t index = 0; index < made->workload_count; index++) {
-        const plan_workload *workload = &made->workloads[index];
-        for (const policy *chosen = made->policies; chosen < made->policies + made->policy_count; chosen++) {
-            if (!plan_wants(made, workload, chosen)) continue;
-            if (rule_matches(asked, workload->text, chosen->text)) return 0;
-            one_workload = workload->text;
-            one_policy = chosen->text;
-        }
+    const plan_case *last = made->cases + made->case_count - 1;
+    for (const plan_case *each = made->cases; each <= last; each++) {
+        if (rule_matches(asked, each->workload->text, each->chosen->text)) return 0;
     }
-    return rule_about_none(asked, one_workload, one_policy, why);
+    return rule_about_none(asked, last->workload->text, last->chosen->text, why);
 }
 
 int run_check_reference(const plan *made, const rule *asked, const char *besides, problem *why)
@@ -56,15 +50,11 @@ typedef struct run {
     row_kind           kind;
     plan               plan;
     progress           progress;
-    output_list        outputs;
-    row_list           rows;
-    gate               gates;
-    sweep              sweep;                    /* which rows there are, and which are this shard's */
+    report             report;
+    shard_mark         mark;                     /* which rows there are, and which are this shard's .. */
+    size_t             row_count;                /* .. and of this shard, with baselines: the most */
     repeat             repeats;
-    char             **paths;                    /* of --out, with {shard} filled in */
-    unsigned           record;                   /* what outputs need of every row's run .. */
-    uint64_t           record_bytes;             /* .. and what rows have recorded so far */
-    uint64_t           cases;                    /* rows that came by, of all shards */
+    uint64_t           record_bytes;             /* that rows have recorded so far */
     char               partial[128];             /* why rows are missing; "": none are */
     char               part[96];                 /* which shard this is */
     int                is_out_of_memory;         /* a row had no host memory: no more are run */
@@ -78,41 +68,24 @@ static void run_raise(run *self, int exit_code)
     if (exit_code > self->exit_code) self->exit_code = exit_code;
 }
 
-static int run_outputs(run *self, problem *why)
-{
-    const cli_value *items = &self->asked->values[CLI_OUT];
-    int trace_of_many = 0;
-    self->paths = program_need(items->item_count, sizeof *self->paths);
-    for (size_t at = 0; at < items->item_count; at++) {
-        self->paths[at] = shard_path(items->items[at], &self->sweep.mark);
-    }
-    if (output_list_parse(&self->outputs, self->paths, items->item_count, self->asked->command, why)) return -1;
-    for (size_t index = 0; index < self->outputs.count; index++) {
-        const output_kind *kind = self->outputs.items[index].kind;
-        trace_of_many |= kind->needs_one_workload && plan_asks_many(self->asked);
-        if (row_is_run(self->kind)) self->record |= kind->record;
-    }
-    return trace_of_many ? problem_set(why, EXIT_USAGE, "--out trace: holds one workload, and several are asked for")
-                         : 0;
-}
-
 static void run_partial(run *self, const char *cause)
 {
     size_t done = 0;
-    const shard_mark *mark = &self->sweep.mark;
-    for (size_t index = 0; index < self->rows.count; index++) done += !self->rows.rows[index].is_baseline;
+    const shard_mark *mark = &self->mark;
+    row_list *list = &self->report.list;
+    for (size_t index = 0; index < list->count; index++) done += !list->rows[index].is_baseline;
     snprintf(self->partial, sizeof self->partial, "%zu of %s%" PRIu64 " rows, then %s", done,
              self->repeats.is_auto ? "at most " : "", shard_rows(mark->index, mark->count, mark->rows), cause);
-    self->rows.partial = self->partial;
+    list->partial = self->partial;
 }
 
 /* A CUDA device that is lost stays so for the whole process: every row from here on would fail for that alone. It is
    asked for its memory, by an opening of its own. 1: the others are not run. */
-static int run_ends(run *self, size_t row_count)
+static int run_ends(run *self)
 {
     problem why = { 0, "" };
     uint64_t free_bytes;
-    size_t left = row_count - self->rows.count;
+    size_t left = self->row_count - self->report.list.count;
     if (self->is_out_of_memory) return 1;
     if (left && interrupt_signal()) {
         run_partial(self, interrupt_name());
@@ -135,12 +108,12 @@ static int run_ends(run *self, size_t row_count)
 static unsigned run_parts(run *self, int is_baseline)
 {
     if (is_baseline) return 0;
-    if ((self->record & RECORD_MAP) && self->record_bytes > RECORD_MOST_BYTES) {
-        self->record &= ~(unsigned)RECORD_MAP;
+    if ((self->report.record & RECORD_MAP) && self->record_bytes > RECORD_MOST_BYTES) {
+        self->report.record &= ~(unsigned)RECORD_MAP;
         program_say("recordings take %" PRIu64 " bytes: rows from here on have no maps\n",
                 self->record_bytes);
     }
-    return self->record;
+    return self->report.record;
 }
 
 enum { RUN_SPARE_BYTES = 4 << 20 };              /* for what is written where host memory runs out */
@@ -149,8 +122,8 @@ enum { RUN_SPARE_BYTES = 4 << 20 };              /* for what is written where ho
    without memory there the program ends, and no file is written. */
 static int run_row(const run *self, const runner_job *job, row *made, runner_outcome *outcome)
 {
-    const batch_asked varied = { &self->plan.options, self->asked->values[CLI_VARY].text,
-                                 self->asked->values[CLI_TIMES].number };
+    runner_fn *const make = self->kind == ROW_CAPACITY ? capacity_row : self->kind == ROW_BATCH ? batch_row
+                          : runner_row;
     jmp_buf rescue;
     void *const spare = program_need(1, RUN_SPARE_BYTES);
     if (setjmp(rescue)) {
@@ -159,9 +132,7 @@ static int run_row(const run *self, const runner_job *job, row *made, runner_out
         return 0;
     }
     program_rescue = &rescue;
-    if (self->kind == ROW_CAPACITY) capacity_row(job, made, outcome);
-    else if (self->kind == ROW_BATCH) batch_row(job, &varied, made, outcome);
-    else runner_row(job, made, outcome);
+    make(job, made, outcome);
     program_rescue = NULL;
     free(spare);
     return 1;
@@ -172,15 +143,14 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
 {
     char label[256], shown[200];
     runner_outcome outcome = { PASS_OK, 0, 0, 0, 0, 0 };
-    row *made = &self->rows.rows[self->rows.count++];
-    const runner_job job = { workload->text, self->plan.device, chosen, &workload->stream,
-                             &self->plan.settings, self->plan.timed, is_baseline, run_parts(self, is_baseline) };
+    row *made = &self->report.list.rows[self->report.list.count++];
+    const runner_job job = { &self->plan, workload, chosen, is_baseline, run_parts(self, is_baseline) };
     snprintf(label, sizeof label, "%s/%s", workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
     progress_row(&self->progress, label);
     self->is_out_of_memory = !run_row(self, &job, made, &outcome);
     progress_clear(&self->progress);
     if (self->is_out_of_memory) {
-        self->rows.count--;
+        self->report.list.count--;
         program_say("%s: no host memory; it is left out, what is finished is written\n", label);
         run_partial(self, "there was no host memory");
         run_raise(self, EXIT_HARNESS);
@@ -188,7 +158,7 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     }
     self->record_bytes += record_bytes(made->recording);
     if (interrupt_signal() && outcome.status == PASS_ERROR) {
-        row_free(&self->rows.rows[--self->rows.count]);
+        row_free(&self->report.list.rows[--self->report.list.count]);
         program_say("%s: the row under way is left out, what is finished is written\n", interrupt_name());
     }
     if (interrupt_signal()) return 1;
@@ -197,9 +167,9 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     run_raise(self, outcome.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS);
     program_say("%s: %s: %s\n", label, made->cells[COLUMN_STATUS].text, made->note);
     const int is_search = outcome.is_search;     /* else the run is cut where it failed */
-    const int is_cut = !is_search && outcome.needed_ops < job.stream->alloc_count + job.stream->free_count;
-    const repro line = { is_search ? self->asked->command : "run", self->asked, job.device, job.workload,
-                         job.chosen->text, 0, is_search ? self->asked->values[CLI_TIMES].number : 0,
+    const int is_cut = !is_search && outcome.needed_ops < workload->stream.alloc_count + workload->stream.free_count;
+    const repro line = { is_search ? self->asked->command : "run", self->asked, self->plan.device, workload->text,
+                         chosen->text, 0, is_search ? self->plan.repeats : 0,
                          is_cut ? outcome.needed_ops : UINT64_MAX, outcome.limit_bytes, outcome.capacity_bytes,
                          NULL };
     if (outcome.needed_ops) repro_write(stderr, &line);
@@ -209,26 +179,28 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
 /* The table compares with `raw`; where that was not asked for it is run for the table alone. */
 static int run_lacks_baseline(const run *self, const plan_workload *workload)
 {
-    int wanted = 0;
+    const plan_case *cases = self->plan.cases + workload->first;
     if (!row_is_run(self->kind)) return 0;
-    if (self->asked->values[CLI_QUIET].given && !gate_names(&self->gates, run_baseline.text)) return 0;
-    for (size_t index = 0; index < self->plan.policy_count; index++) {
-        const policy *chosen = &self->plan.policies[index];
-        if (!plan_wants(&self->plan, workload, chosen)) continue;
-        if (chosen->family == POLICY_RAW) return 0;
-        wanted = 1;
+    if (self->asked->values[CLI_QUIET].given && !gate_names(&self->report.gates, run_baseline.text)) return 0;
+    for (size_t at = 0; at < workload->case_count; at++) {
+        if (cases[at].chosen->family == POLICY_RAW) return 0;
     }
-    return wanted;
+    return workload->case_count != 0;
+}
+
+/* Rows of the workload that are this shard's. */
+static uint64_t run_owned(const run *self, const plan_workload *workload)
+{
+    return shard_owned(&self->mark, workload->first * self->mark.times, workload->case_count * self->mark.times);
 }
 
 static size_t run_row_count(const run *self)
 {
-    uint64_t count = 0, cases = 0;
-    for (size_t index = 0; index < self->plan.workload_count; index++) {
-        const plan_workload *workload = &self->plan.workloads[index];
-        uint64_t of_it = sweep_rows_of(&self->sweep, workload), owned = sweep_owned(&self->sweep, cases, of_it);
-        count += owned + (uint64_t)(owned && run_lacks_baseline(self, workload));
-        cases += of_it;
+    const plan *made = &self->plan;
+    uint64_t count = 0;
+    for (const plan_workload *of = made->workloads; of < made->workloads + made->workload_count; of++) {
+        uint64_t owned = run_owned(self, of);
+        count += owned + (uint64_t)(owned && run_lacks_baseline(self, of));
     }
     return (size_t)count;
 }
@@ -245,56 +217,47 @@ static void run_reverse(row *rows, size_t count)
 
 /* Every policy once. Every second time the last comes first: what gets slower or faster while the run lasts, the
    machine or what else is on it, is no policy's more than another's. Rows stay in the order asked for. 1: no more. */
-static int run_policies(run *self, const plan_workload *workload, size_t row_count, int is_backwards)
+static int run_policies(run *self, const plan_workload *workload, uint64_t time)
 {
-    const plan *made = &self->plan;
-    const shard_mark *part = &self->sweep.mark;
-    size_t from = self->rows.count;
-    uint64_t first = self->cases, number = 0;
+    const row_list *list = &self->report.list;
+    const size_t from = list->count, count = workload->case_count;
+    const int is_backwards = time % 2 != 0;
     int ends = 0;
-    self->cases += sweep_rows_of(&self->sweep, workload) / self->sweep.times;
-    for (size_t at = 0; at < made->policy_count && !ends; at++) {
-        const policy *chosen = &made->policies[is_backwards ? made->policy_count - 1 - at : at];
-        if (!plan_wants(made, workload, chosen)) continue;
-        uint64_t place = is_backwards ? self->cases - 1 - number : first + number;
-        number++;
-        if (place % part->count != part->index) continue;
-        ends = run_one(self, workload, chosen, 0) && run_ends(self, row_count);
+    for (size_t at = 0; at < count && !ends; at++) {
+        const size_t item = is_backwards ? count - 1 - at : at;
+        const uint64_t number = workload->first * self->mark.times + time * count + item;
+        if (number % self->mark.count != self->mark.index) continue;
+        ends = run_one(self, workload, self->plan.cases[workload->first + item].chosen, 0) && run_ends(self);
     }
-    if (is_backwards) run_reverse(&self->rows.rows[from], self->rows.count - from);
+    if (is_backwards) run_reverse(&list->rows[from], list->count - from);
     return ends;
 }
 
 /* 1: the rows that follow are left out. */
-static int run_workload(run *self, const plan_workload *workload, size_t row_count)
+static int run_workload(run *self, const plan_workload *workload)
 {
-    const sweep *rows = &self->sweep;
-    if (sweep_owned(rows, self->cases, sweep_rows_of(rows, workload)) && run_lacks_baseline(self, workload)
-        && run_one(self, workload, &run_baseline, 1) && run_ends(self, row_count)) return 1;
+    if (run_owned(self, workload) && run_lacks_baseline(self, workload)
+        && run_one(self, workload, &run_baseline, 1) && run_ends(self)) return 1;
     repeat_begin(&self->repeats);
     uint64_t time = 0;
     do {
-        if (run_policies(self, workload, row_count, time % 2 != 0)) return 1;
-    } while (!repeat_is_over(&self->repeats, &self->rows, ++time));
-    self->cases += sweep_rows_of(rows, workload) / rows->times * (rows->times - time);
+        if (run_policies(self, workload, time)) return 1;
+    } while (!repeat_is_over(&self->repeats, &self->report.list, ++time));
     return 0;
 }
 
 /* What the rules say; files are written even where that cannot be said. */
 static int run_finish(run *self, problem *why)
 {
-    const cli_value *values = self->asked->values;
-    const int is_quiet = values[CLI_QUIET].given;
-    const output_material material = {
-        .list = &self->rows, .device = self->plan.device, .environment = plan_environment(&self->plan),
-        .stream = self->plan.workload_count == 1 ? &self->plan.workloads[0].stream : NULL, .gates = &self->gates,
-        .shard = sweep_is_part(&self->sweep) ? &self->sweep.mark : NULL, .asked = self->asked,
-    };
+    report *made = &self->report;
     problem unjudged = { 0, "" };
-    int failed = gate_judge(&self->gates, &self->rows, NULL, &unjudged);
-    if (!failed && is_quiet) gate_tell(stderr, &self->gates);
-    if (!failed && gate_failed(&self->gates)) run_raise(self, EXIT_GATE);
-    if (output_list_write(&self->outputs, &material, is_quiet, values[CLI_COLOR].text, why)) return -1;
+    made->device = self->plan.device;
+    made->environment = plan_environment(&self->plan);
+    if (self->plan.workload_count == 1) made->stream = &self->plan.workloads[0].stream;
+    int failed = gate_judge(&made->gates, &made->list, NULL, &unjudged);
+    if (!failed && self->asked->values[CLI_QUIET].given) gate_tell(stderr, &made->gates);
+    if (!failed && gate_failed(&made->gates)) run_raise(self, EXIT_GATE);
+    if (report_write(made, why)) return -1;
     if (failed) *why = unjudged;
     return failed;
 }
@@ -328,24 +291,23 @@ static int run_all(run *self, problem *why)
     const cli_value *values = asked->values;
     const int is_run = row_is_run(self->kind), is_quiet = values[CLI_QUIET].given;
     if ((is_run ? repeat_check : search_check)(asked, why)
-        || shard_find(&self->sweep.mark, values[CLI_SHARD].text, why)
-        || run_outputs(self, why) || plan_make(&self->plan, asked, why)
+        || shard_find(&self->mark, values[CLI_SHARD].text, why)
+        || report_parse(&self->report, why) || plan_make(&self->plan, asked, why)
         || (self->kind == ROW_CAPACITY && capacity_check_plan(&self->plan, why))
-        || (self->kind == ROW_BATCH && batch_check_plan(&self->plan, values[CLI_VARY].text, why))
-        || repeat_check_plan(asked, &self->plan, sweep_is_part(&self->sweep), why)
-        || gate_parse(&self->gates, asked, self->kind, why)
-        || run_check_rules(&self->plan, &self->gates, self->kind, why)
-        || sweep_start(&self->sweep, asked, &self->plan, why)
-        || output_list_try(&self->outputs, asked, &self->plan, why) || plan_present(&self->plan, why)) return -1;
+        || (self->kind == ROW_BATCH && batch_check_plan(&self->plan, why))
+        || repeat_check_plan(asked, &self->plan, self->mark.count > 1, why)
+        || gate_parse(&self->report.gates, asked, self->kind, why)
+        || run_check_rules(&self->plan, &self->report.gates, self->kind, why)
+        || shard_start(&self->mark, asked, &self->plan, self->repeats.length.most, why)
+        || report_try(&self->report, &self->plan, why) || plan_present(&self->plan, why)) return -1;
     if (values[CLI_VERBOSE].given && !is_quiet) run_tell(&self->plan, is_run && self->plan.timed, stderr);
-    const size_t most = run_row_count(self);
-    self->progress = progress_start(values[CLI_PROGRESS].text, is_quiet, most);
+    self->row_count = run_row_count(self);
+    self->progress = progress_start(values[CLI_PROGRESS].text, is_quiet, self->row_count);
     self->plan.settings.progress = &self->progress;
-    self->rows.rows = program_need(most, sizeof *self->rows.rows);
-    self->rows.shard = sweep_part(&self->sweep, self->part, sizeof self->part);
-    for (size_t index = 0; index < self->plan.workload_count; index++) {
-        if (run_workload(self, &self->plan.workloads[index], most)) break;
-    }
+    self->report.list.rows = program_need(self->row_count, sizeof *self->report.list.rows);
+    self->report.list.shard = shard_part(&self->mark, self->part, sizeof self->part);
+    size_t done = 0;
+    while (done < self->plan.workload_count && !run_workload(self, &self->plan.workloads[done])) done++;
     return run_finish(self, why);
 }
 
@@ -354,11 +316,11 @@ static int run_act(const cli *asked, problem *why)
     static run self;
     row_kind kind = !strcmp(asked->command, "capacity") ? ROW_CAPACITY
                   : !strcmp(asked->command, "batch") ? ROW_BATCH : ROW_RUN;
-    self.kind = self.rows.kind = kind == ROW_RUN && asked->values[CLI_ROUNDS].given ? ROW_ROUNDS : kind;
-    self.asked = asked;
+    self.kind = self.report.list.kind = kind == ROW_RUN && asked->values[CLI_ROUNDS].given ? ROW_ROUNDS : kind;
+    self.asked = self.report.asked = asked;
+    self.report.shard = &self.mark;
     interrupt_catch();
-    self.repeats = repeat_of(asked, kind, &self.rows);
-    self.sweep.times = self.repeats.length.most;
+    self.repeats = repeat_of(asked, kind, &self.report.list);
     if (run_all(&self, why)) run_raise(&self, why->exit_code);
     return self.exit_code;
 }

@@ -11,7 +11,7 @@
 typedef struct shrink {
     const cli       *asked;
     plan             plan;
-    output_list      outputs;                    /* one: the recording */
+    report           report;                     /* one file: the recording */
     const op_stream *stream;                     /* the whole workload */
     size_t           op_count;                   /* of it, up to the failure */
     unsigned char   *keep_ops, *keep_blocks;     /* by op; by block */
@@ -185,15 +185,15 @@ static int shrink_write(shrink *self)
     int failed = shrink_all(self, &made, &result);
     progress_clear(self->plan.settings.progress);
     if (!failed) {
-        const output_material material = { .device = self->plan.device, .stream = &made };
-        failed = output_list_files(&self->outputs, &material, self->why);
+        self->report.stream = &made;
+        failed = report_files(&self->report, self->why);
     }
     if (!failed && !self->asked->values[CLI_QUIET].given) {
-        shrink_tell(self, &made, &result, self->outputs.takes_stdout ? stderr : stdout);
+        shrink_tell(self, &made, &result, self->report.takes_stdout ? stderr : stdout);
         failed = output_finish(stdout, self->why);
     }
-    if (!failed && !self->outputs.takes_stdout) {
-        snprintf(workload, sizeof workload, "replay:%s", self->outputs.items->path);
+    if (!failed && !self->report.takes_stdout) {
+        snprintf(workload, sizeof workload, "replay:%s", self->report.outputs->path);
         const repro line = { "run", self->asked, self->plan.device, workload, self->plan.policies[0].text, 1,
                              0, UINT64_MAX, 0, 0, op_stream_faults(&made, faults, sizeof faults) };
         repro_write(stderr, &line);
@@ -213,10 +213,10 @@ static int shrink_asked(shrink *self)
         return problem_set(self->why, EXIT_USAGE, "shrink writes one recording: --out trace=PATH");
     }
     interrupt_catch();
-    if (output_list_parse(&self->outputs, values[CLI_OUT].items, 1, self->asked->command, self->why)
+    if (report_parse(&self->report, self->why)
         || plan_make(&self->plan, self->asked, self->why)
-        || output_list_try(&self->outputs, self->asked, &self->plan, self->why)) return -1;
-    const char *path = self->outputs.items->path;
+        || report_try(&self->report, &self->plan, self->why)) return -1;
+    const char *path = self->report.outputs->path;
     if (strchr(path, ',')) {
         return problem_set(self->why, EXIT_USAGE, "--out: %s, expected a path without commas: replay: reads it",
                            path);
@@ -233,7 +233,7 @@ static int shrink_asked(shrink *self)
 static int shrink_act(const cli *asked, problem *why)
 {
     static shrink self;
-    self.asked = asked;
+    self.asked = self.report.asked = asked;
     self.why = why;
     if (shrink_asked(&self)) return why->exit_code;
     if (self.exit_code) return self.exit_code;

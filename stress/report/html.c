@@ -141,19 +141,18 @@ static size_t html_count(const row_list *list, const char *status)
 }
 
 /* What became of the rows, in words; then of the rules. */
-static void html_verdict(FILE *out, const output_material *page)
+static void html_verdict(FILE *out, const report *page)
 {
-    const row_list *list = page->list;
+    const row_list *list = &page->list;
     size_t good = html_count(list, "ok"), empty = html_count(list, "oom"), bad = list->count - good - empty;
-    size_t broken = page->gates ? gate_failed(page->gates) : 0;
-    const char *tone = good < list->count || broken || list->partial ? "bad" : "good";
+    const char *tone = good < list->count || gate_failed(&page->gates) || list->partial ? "bad" : "good";
     fprintf(out, "<p class=\"verdict %s\">%zu of %zu row%s complete%s", tone, good, list->count,
             list->count == 1 ? "" : "s", good == 1 ? "s" : "");
     if (empty) fprintf(out, "; %zu run%s out of memory", empty, empty == 1 ? "s" : "");
     if (bad) fprintf(out, "; %zu fail%s", bad, bad == 1 ? "s" : "");
-    if (page->gates && page->gates->verdict_count) {
+    if (page->gates.verdict_count) {
         fputs("; ", out);
-        gate_write_sum(out, page->gates);
+        gate_write_sum(out, &page->gates);
     }
     fputs(".</p>\n", out);
     if (list->shard) text_print(out, xml_text, "<p class=\"bad\">Rows of one shard: %s</p>\n", list->shard);
@@ -171,7 +170,7 @@ static void html_comes_to(FILE *out, const row_list *list)
     if (told) fputs("</ul>\n", out);
 }
 
-static void html_intro(FILE *out, const output_material *page)
+static void html_intro(FILE *out, const report *page)
 {
     char line[512];
     text_print(out, xml_text, "<h1>gpuarena stress %s</h1>\n<p class=\"quiet\">Version " GPUARENA_VERSION_TEXT
@@ -180,7 +179,7 @@ static void html_intro(FILE *out, const output_material *page)
                                  ? cuda_environment_line(page->environment, line, sizeof line)
                                  : "virtual time is the device's, measured time this machine's");
     html_verdict(out, page);
-    if (row_is_run(page->list->kind)) html_comes_to(out, page->list);
+    if (row_is_run(page->list.kind)) html_comes_to(out, &page->list);
 }
 
 /* A command line: these words, or one that shows a failure again. */
@@ -200,9 +199,9 @@ static void html_command(FILE *out, const char *const *argv, const repro *line)
 }
 
 /* Rows that did not complete: why, and the line that shows it again. */
-static void html_failures(FILE *out, const output_material *page)
+static void html_failures(FILE *out, const report *page)
 {
-    const row_list *list = page->list;
+    const row_list *list = &page->list;
     size_t told = 0, failed = list->count - html_count(list, "ok");
     for (size_t at = 0; at < list->count && told < HTML_MOST_NOTES; at++) {
         const row *shown = &list->rows[at];
@@ -257,10 +256,10 @@ static void html_legend(FILE *out)
           "block, or tap it, to read its size, tag, step and lifetime.</p></section>\n", out);
 }
 
-static void html_write(FILE *out, const output_material *page)
+static void html_write(FILE *out, const report *page)
 {
     enum { HTML_BLOCK_SHARE = 400 };             /* a block that says what it is takes 200 bytes */
-    figure_sheet sheet = figure_sheet_of(page->list, 0, HTML_MAPS_BYTES);
+    figure_sheet sheet = figure_sheet_of(&page->list, 0, HTML_MAPS_BYTES);
     sheet.told_blocks = sheet.map_bytes / HTML_BLOCK_SHARE;
     text_print(out, xml_text, "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"/>"
                "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
@@ -268,8 +267,8 @@ static void html_write(FILE *out, const output_material *page)
     fprintf(out, "<style>%s%s</style></head>\n<body>\n", html_style, plot_style);
     html_intro(out, page);
     html_command(out, page->asked->argv, NULL);
-    if (page->gates && page->gates->verdict_count) html_verdicts(out, page->gates);
-    html_table(out, page->list);
+    if (page->gates.verdict_count) html_verdicts(out, &page->gates);
+    html_table(out, &page->list);
     html_failures(out, page);
     html_figures(out, &sheet);
     if (sheet.map_count) html_legend(out);

@@ -63,7 +63,6 @@ static const char *json_known(const char *text)
     return *text ? text : NULL;
 }
 
-/* argv NULL: empty. */
 static void json_host(FILE *out, const char *const *argv)
 {
     const host found = host_of_this();
@@ -76,7 +75,7 @@ static void json_host(FILE *out, const char *const *argv)
     text_print(out, json_text, ",\"host\":{\"compiler\":%s,\"flags\":%s,\"cpu\":%s,\"governor\":%s,\"kernel\":%s,"
                "\"date\":%s,\"argv\":[", HOST_COMPILER, json_known(GPUARENA_FLAGS), json_known(found.cpu),
                json_known(found.governor), json_known(kernel), json_known(date));
-    for (size_t at = 0; argv && argv[at]; at++) text_print(out, json_text, at ? ",%s" : "%s", argv[at]);
+    for (size_t at = 0; argv[at]; at++) text_print(out, json_text, at ? ",%s" : "%s", argv[at]);
     fprintf(out, "],\"cpus\":%ld,\"load\":%s}", sysconf(_SC_NPROCESSORS_ONLN), *found.load ? found.load : "null");
 }
 
@@ -221,9 +220,9 @@ static void json_repeats(FILE *out, const row_list *list)
 
 /* On a simulated device there is no word of how or when it was made: equal runs give equal bytes. Where there are
    measured times, what they were measured on stands beside them. */
-static void json_write(FILE *out, const output_material *material)
+static void json_write(FILE *out, const report *material)
 {
-    const row_list *list = material->list;
+    const row_list *list = &material->list;
     const cuda_environment *environment = material->environment;
     size_t timed = 0;
     for (size_t index = 0; index < list->count; index++) timed += list->rows[index].times != NULL;
@@ -231,7 +230,7 @@ static void json_write(FILE *out, const output_material *material)
                "\",\"device\":{\"kind\":%s,\"name\":%s}", environment ? "cuda" : "sim", material->device);
     if (list->partial) text_print(out, json_text, ",\"partial\":{\"text\":%s}", list->partial);
     if (list->shard) text_print(out, json_text, ",\"shard\":%s", list->shard);
-    if (timed) json_host(out, material->asked ? material->asked->argv : NULL);
+    if (timed) json_host(out, material->asked->argv);
     if (environment) {
         fputs(",\"environment\":", out);
         environment_json(out, environment);

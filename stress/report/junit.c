@@ -60,11 +60,10 @@ static void junit_verdicts(FILE *out, id_map *names, const gate *gates)
     }
 }
 
-static void junit_write(FILE *out, const output_material *material)
+static void junit_write(FILE *out, const report *material)
 {
-    static const gate none;
-    const row_list *list = material->list;
-    const gate *gates = material->gates ? material->gates : &none;
+    const row_list *list = &material->list;
+    const gate *gates = &material->gates;
     size_t partial = list->partial != NULL, errors = partial, failed = gate_failed(gates);
     id_map names = { .count = 0 };
     for (size_t index = 0; index < list->count; index++) errors += (size_t)junit_is_error(&list->rows[index]);

@@ -367,10 +367,10 @@ static void memviz_end_state(memviz *self, uint64_t ordinal, unsigned *count)
     free(lives);
 }
 
-static void memviz_write(FILE *out, const output_material *material)
+static void memviz_write(FILE *out, const report *material)
 {
     static const record nothing;
-    const row_list *list = material->list;
+    const row_list *list = &material->list;
     pickle to = { .out = out };
     unsigned segments = 0, traces = 0, annotations = 0;
     char note[ROW_NOTE_ROOM];

@@ -124,20 +124,19 @@ int output_finish(FILE *ours, problem *why)
 }
 
 /* -1 and a problem, EXIT_HARNESS: it cannot be written, or not all of it arrived. is_summary: it is added. */
-static int output_send(const char *path, const output_kind *kind, int is_summary, const output_material *material,
-                       problem *why)
+static int output_send(const char *path, const output_kind *kind, int is_summary, const report *of, problem *why)
 {
     output_file file;
     FILE *ours = output_is_stdout(path) ? stdout : output_leads_to(path, STDERR_FILENO) ? stderr : NULL;
     if (ours) {
-        kind->write(ours, material);
+        kind->write(ours, of);
         return output_finish(ours, why);
     }
     if (!output_file_open(&file, path, is_summary)) {
         return problem_set(why, EXIT_HARNESS, "%s%s: cannot be written: %s",
                            is_summary ? "GITHUB_STEP_SUMMARY: " : "", path, strerror(errno));
     }
-    kind->write(file.stream, material);
+    kind->write(file.stream, of);
     int cause = output_file_close(&file);
     if (!cause) return 0;
     return problem_set(why, EXIT_HARNESS, is_summary ? "%s: not all was written: %s%s"
@@ -148,11 +147,11 @@ static int output_send(const char *path, const output_kind *kind, int is_summary
 /* ---- The kinds of files */
 
 /* Of a shard the first line says which it is. */
-static void write_csv(FILE *out, const output_material *material)
+static void write_csv(FILE *out, const report *of)
 {
     char text[SHARD_MARK_ROOM];
-    if (material->shard) fprintf(out, "%s\n", shard_mark_print(material->shard, text, sizeof text));
-    csv_write(out, material->list);
+    if (of->shard && of->shard->count > 1) fprintf(out, "%s\n", shard_mark_print(of->shard, text, sizeof text));
+    csv_write(out, &of->list);
 }
 
 const output_kind output_csv = {
@@ -160,9 +159,9 @@ const output_kind output_csv = {
     "a line a row (stress help columns)",
 };
 
-static void write_trace(FILE *out, const output_material *material)
+static void write_trace(FILE *out, const report *of)
 {
-    op_stream_write(material->stream, out);
+    op_stream_write(of->stream, out);
 }
 
 const output_kind output_trace = {
@@ -170,9 +169,9 @@ const output_kind output_trace = {
     "the operations of one workload, as replay: reads them",
 };
 
-static void write_costs(FILE *out, const output_material *material)
+static void write_costs(FILE *out, const report *of)
 {
-    costs_write(out, material->costs, material->device);
+    costs_write(out, of->costs, of->device);
 }
 
 const output_kind output_costs = {
@@ -215,21 +214,20 @@ static int output_no_kind(const char *name, const char *command, problem *why)
                        nearest_hint(&search, hint, sizeof hint));
 }
 
-static int output_parse(const char *text, const char *command, output *made, problem *why)
+static int output_parse(const report *self, const char *text, output *made, problem *why)
 {
     size_t length = strcspn(text, "=");
     char name[40];
     snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : (int)sizeof name - 1, text);
-    memset(made, 0, sizeof *made);
     for (size_t index = 0; index < OUTPUT_KINDS; index++) {
         const output_kind *each = output_kinds[index];
-        if (output_is_of(each, command) && !strcmp(name, each->name)) made->kind = each;
+        if (output_is_of(each, self->asked->command) && !strcmp(name, each->name)) made->kind = each;
     }
-    if (!made->kind) return output_no_kind(name, command, why);
+    if (!made->kind) return output_no_kind(name, self->asked->command, why);
     if (!text[length] || !text[length + 1]) {
         return problem_set(why, EXIT_USAGE, "--out: expected %s=PATH (- is stdout), found '%s'", name, text);
     }
-    made->path = text + length + 1;
+    made->path = shard_path(text + length + 1, self->shard);
     return 0;
 }
 
@@ -296,26 +294,40 @@ static int output_is_replayed(const output *self, const char *workload, problem 
 
 /* ---- Files one by one, then the table */
 
-int output_list_parse(output_list *self, char *const *texts, size_t count, const char *command, problem *why)
+int report_parse(report *self, problem *why)
 {
-    self->items = program_need(count, sizeof *self->items);
-    for (; self->count < count; self->count++) {
-        output *made = &self->items[self->count];
-        if (output_parse(texts[self->count], command, made, why)) return -1;
+    const cli_value *asked = &self->asked->values[CLI_OUT];
+    const size_t count = asked->item_count ? asked->item_count : self->plain != NULL;
+    int is_of_one = 0;
+    self->outputs = program_need(count, sizeof *self->outputs);
+    for (; self->output_count < count; self->output_count++) {
+        output *made = &self->outputs[self->output_count];
+        const char *text = asked->item_count ? asked->items[self->output_count] : self->plain;
+        if (output_parse(self, text, made, why)) return -1;
+        self->record |= made->kind->record;
+        is_of_one |= made->kind->needs_one_workload;
         if (output_is_stdout(made->path) && self->takes_stdout++) {
             return problem_set(why, EXIT_USAGE, "--out: two outputs to stdout; give one of them a file");
         }
     }
-    return 0;
+    if (!is_of_one || !plan_asks_many(self->asked)) return 0;
+    return problem_set(why, EXIT_USAGE, "--out trace: holds one workload, and several are asked for");
 }
 
-static int output_list_try_one(const output_list *self, output *made, const cli *asked, const plan *of, problem *why)
+void report_free(report *self)
 {
-    if (output_try(made, why) || output_is_asked(made, asked, why)) return -1;
+    for (size_t index = 0; index < self->output_count; index++) free(self->outputs[index].path);
+    free(self->outputs);
+    gate_free(&self->gates);
+}
+
+static int report_try_one(const report *self, output *made, const plan *of, problem *why)
+{
+    if (output_try(made, why) || output_is_asked(made, self->asked, why)) return -1;
     for (size_t index = 0; of && index < of->workload_count; index++) {
         if (output_is_replayed(made, of->workloads[index].text, why)) return -1;
     }
-    for (const output *other = self->items; other < made; other++) {
+    for (const output *other = self->outputs; other < made; other++) {
         if (!output_is_file(made, other->path)) continue;
         return problem_set(why, EXIT_USAGE, "--out: %s is written twice; give each output a file of its own",
                            made->path);
@@ -323,52 +335,47 @@ static int output_list_try_one(const output_list *self, output *made, const cli 
     return 0;
 }
 
-int output_list_try(const output_list *self, const cli *asked, const plan *of, problem *why)
+int report_try(const report *self, const plan *of, problem *why)
 {
     int failed = 0;
-    for (size_t index = 0; index < self->count && !failed; index++) {
-        failed = output_list_try_one(self, &self->items[index], asked, of, why);
+    for (size_t index = 0; index < self->output_count && !failed; index++) {
+        failed = report_try_one(self, &self->outputs[index], of, why);
     }
-    for (output *each = self->items; each < self->items + self->count; each++) {
+    for (output *each = self->outputs; each < self->outputs + self->output_count; each++) {
         if (each->is_new) unlink(each->path);
         each->is_new = 0;
     }
     return failed;
 }
 
-int output_list_files(const output_list *self, const output_material *material, problem *why)
+int report_files(const report *self, problem *why)
 {
-    static const row_list none;
-    const row_list *all = material->list ? material->list : &none;
-    row_list kept = *all;
-    output_material made = *material;
+    const row_list *all = &self->list;
+    report made = *self;
+    row *kept = made.list.rows = program_need(all->count, sizeof *kept);
     int failed = 0;
-    made.list = &kept;
-    kept.count = 0;
-    kept.rows = program_need(all->count, sizeof *kept.rows);
+    made.list.count = 0;
     for (size_t index = 0; index < all->count; index++) {
-        if (!all->rows[index].is_baseline) kept.rows[kept.count++] = all->rows[index];
+        if (!all->rows[index].is_baseline) kept[made.list.count++] = all->rows[index];
     }
-    if (!made.device) made.device = kept.count && kept.rows->cells[COLUMN_DEVICE].text
-                                  ? kept.rows->cells[COLUMN_DEVICE].text : "";
-    for (size_t index = 0; index < self->count; index++) {
-        failed |= output_send(self->items[index].path, self->items[index].kind, 0, &made, why);
+    if (!made.device) made.device = kept->cells[COLUMN_DEVICE].text ? kept->cells[COLUMN_DEVICE].text : "";
+    for (size_t index = 0; index < self->output_count; index++) {
+        failed |= output_send(self->outputs[index].path, self->outputs[index].kind, 0, &made, why);
     }
-    const char *summary = material->list ? program_environment("GITHUB_STEP_SUMMARY") : NULL;
+    const char *summary = all->rows ? program_environment("GITHUB_STEP_SUMMARY") : NULL;
     if (summary) failed |= output_send(summary, &output_md, 1, &made, why);
-    free(kept.rows);
+    free(kept);
     return failed ? -1 : 0;
 }
 
-int output_list_write(const output_list *self, const output_material *material, int is_quiet, const char *color,
-                      problem *why)
+int report_write(const report *self, problem *why)
 {
     FILE *shown = self->takes_stdout ? stderr : stdout;
-    int failed = output_list_files(self, material, why);
-    if (!is_quiet) {
-        const table_style style = table_style_for(shown, color);
-        table_write(shown, material->list, material->environment, &style);
-        if (material->gates) gate_write(shown, material->gates);
+    int failed = report_files(self, why);
+    if (!self->asked->values[CLI_QUIET].given) {
+        const table_style style = table_style_for(shown, self->asked->values[CLI_COLOR].text);
+        table_write(shown, &self->list, self->environment, &style);
+        gate_write(shown, &self->gates);
     }
     return output_finish(stdout, why) || failed ? -1 : 0;
 }

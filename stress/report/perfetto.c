@@ -85,9 +85,9 @@ static void perfetto_refusal(const perfetto *self, const char *why)
                ",\"requested\":%" PRIu64 ",\"why\":%s}}", PERFETTO_STEPS, refusal->op, refusal->requested_bytes, why);
 }
 
-static void perfetto_write(FILE *out, const output_material *material)
+static void perfetto_write(FILE *out, const report *material)
 {
-    const row_list *list = material->list;
+    const row_list *list = &material->list;
     char note[ROW_NOTE_ROOM];
     perfetto self = { out, NULL, 1, 0 };
     text_print(out, json_text, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"schema\":\"gpuarena-perfetto/1\","

@@ -30,9 +30,9 @@ static void series_end(FILE *out, const row_list *list)
 
 /* op: allocations and frees before it and it are done. free_bytes: pending ones included. Of every 1024th of the ops
    the samples that are extreme in something. */
-static void series_write(FILE *out, const output_material *material)
+static void series_write(FILE *out, const report *material)
 {
-    const row_list *list = material->list;
+    const row_list *list = &material->list;
     fputs("row,workload,policy,op,now_vns,requested_bytes,live_bytes,reserved_bytes,pending_bytes,free_bytes,"
           "largest_free_bytes,stranded_bytes\n", out);
     for (size_t index = 0; index < list->count; index++) series_row(out, &list->rows[index], index);
@@ -54,9 +54,9 @@ static void latency_row(FILE *out, const row *shown, size_t number, const char *
     }
 }
 
-static void latency_write(FILE *out, const output_material *material)
+static void latency_write(FILE *out, const report *material)
 {
-    const row_list *list = material->list;
+    const row_list *list = &material->list;
     fputs("row,workload,policy,call,per_mille,ns\n", out);
     for (size_t index = 0; index < list->count; index++) {
         const row *shown = &list->rows[index];

@@ -152,13 +152,13 @@ static void summary_comes_to(FILE *out, const row_list *list)
     if (told) fputc('\n', out);
 }
 
-static void summary_write(FILE *out, const output_material *material)
+static void summary_write(FILE *out, const report *material)
 {
-    const row_list *list = material->list;
+    const row_list *list = &material->list;
     text_print(out, summary_text, "### gpuarena stress on %s\n\n", material->device);
     if (list->shard) text_print(out, summary_text, "**%s**\n\n", list->shard);
     if (list->partial) text_print(out, summary_text, "**partial**: %s\n\n", list->partial);
-    if (material->gates && material->gates->verdict_count) summary_verdicts(out, material->gates);
+    if (material->gates.verdict_count) summary_verdicts(out, &material->gates);
     if (row_is_run(list->kind)) summary_comes_to(out, list);
     summary_rows(out, list);
     summary_sentences(out, list);

@@ -26,9 +26,9 @@ static int svg_notes_height(const row_list *list)
     return SVG_NOTE_HEIGHT * ((list->shard != NULL) + (list->partial != NULL));
 }
 
-static void svg_open(FILE *out, size_t count, const output_material *material)
+static void svg_open(FILE *out, size_t count, const report *material)
 {
-    const row_list *list = material->list;
+    const row_list *list = &material->list;
     char note[ROW_NOTE_ROOM];
     int columns = count > 1 ? 2 : 1, lines = (int)((count + (size_t)columns - 1) / (size_t)columns);
     int width = columns * (PLOT_WIDTH + SVG_GAP) + SVG_GAP, used = 0;
@@ -45,9 +45,9 @@ static void svg_open(FILE *out, size_t count, const output_material *material)
 }
 
 /* is_maps: of time and addresses, and no other. */
-static void svg_document(FILE *out, const output_material *material, int is_maps)
+static void svg_document(FILE *out, const report *material, int is_maps)
 {
-    const figure_sheet sheet = figure_sheet_of(material->list, is_maps, SVG_MAPS_BYTES);
+    const figure_sheet sheet = figure_sheet_of(&material->list, is_maps, SVG_MAPS_BYTES);
     size_t place = 0;
     for (size_t at = 0; at < sheet.count; at++) place = svg_place(&sheet, at, place);
     svg_open(out, sheet.count ? place + 1 : 0, material);
@@ -55,7 +55,7 @@ static void svg_document(FILE *out, const output_material *material, int is_maps
         char placement[96];
         place = svg_place(&sheet, at, place);
         int x = (int)(place % 2) * (PLOT_WIDTH + SVG_GAP) + SVG_GAP;
-        int y = svg_notes_height(material->list) + (int)(place / 2) * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
+        int y = svg_notes_height(&material->list) + (int)(place / 2) * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
         snprintf(placement, sizeof placement, " x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"", x, y, PLOT_WIDTH,
                  PLOT_HEIGHT);
         figure_write(out, &sheet, at, placement);
@@ -64,7 +64,7 @@ static void svg_document(FILE *out, const output_material *material, int is_maps
     free(sheet.figures);
 }
 
-static void svg_write(FILE *out, const output_material *material)
+static void svg_write(FILE *out, const report *material)
 {
     svg_document(out, material, 0);
 }
@@ -75,7 +75,7 @@ const output_kind output_svg = {
     "fragmentation and idle memory; latency percentiles; of capacity, batch and holes their own",
 };
 
-static void map_write(FILE *out, const output_material *material)
+static void map_write(FILE *out, const report *material)
 {
     svg_document(out, material, 1);
 }

@@ -76,7 +76,7 @@ int capacity_check_plan(const plan *made, problem *why)
    smaller device. */
 static void capacity_run(search *self, uint64_t bytes, int is_probe, pass_result *result)
 {
-    pass_settings settings = *self->job->settings;
+    pass_settings settings = self->job->made->settings;
     policy limited = *self->job->chosen;
     if (policy_takes_limit(&limited)) {
         self->outcome->limit_bytes = limited.config.limit_bytes = bytes;
@@ -86,7 +86,7 @@ static void capacity_run(search *self, uint64_t bytes, int is_probe, pass_result
     }
     settings.is_probe = is_probe;
     self->probes++;
-    pass_run(&settings, self->job->stream, &limited, NULL, result);
+    pass_run(&settings, &self->job->workload->stream, &limited, NULL, result);
 }
 
 /* Of the last run. */
@@ -130,7 +130,7 @@ static void capacity_cells(const search *self, const pass_result *result, uint64
 
 static void capacity_bisect(search *self, const pass_result *unlimited)
 {
-    const device_config *config = &self->job->settings->device;
+    const device_config *config = &self->job->made->settings.device;
     const model_kind *kind = self->job->chosen->model;
     uint64_t requested_bytes = unlimited->memory.requested_peak_bytes, beyond_bytes = kind ? kind->beyond_bytes : 0;
     uint64_t least_bytes = memory_round_up(requested_bytes > beyond_bytes ? requested_bytes - beyond_bytes : 1,
@@ -166,7 +166,7 @@ void capacity_row(const runner_job *job, row *made, runner_outcome *outcome)
     search self = { .job = job, .made = made, .outcome = outcome, .probes = 1 };
     pass_result unlimited;
     runner_identity(job, made);
-    pass_run(job->settings, job->stream, job->chosen, NULL, &unlimited);
+    pass_run(&job->made->settings, &job->workload->stream, job->chosen, NULL, &unlimited);
     if (unlimited.status == PASS_OOM) {
         runner_status(PASS_OOM, "", made, outcome);
         capacity_stop(&unlimited, made);
@@ -174,7 +174,7 @@ void capacity_row(const runner_job *job, row *made, runner_outcome *outcome)
         (void)search_end(&self, &unlimited);
     } else if (!unlimited.memory.requested_peak_bytes) {
         capacity_cells(&self, &unlimited, 0);
-    } else if (!policy_takes_limit(job->chosen) && job->settings->device.is_cuda) {
+    } else if (!policy_takes_limit(job->chosen) && job->made->settings.device.is_cuda) {
         capacity_cells(&self, &unlimited, unlimited.memory.reserved_peak_bytes);
     } else {
         capacity_bisect(&self, &unlimited);
@@ -191,7 +191,7 @@ typedef struct batch {
     workload_key     key;
     problem          unmade;                     /* why some value makes no workload; exit_code 0: all do */
     search           runs;
-    const batch_asked *asked;
+    uint64_t         times;                      /* the workload so often */
     uint64_t         room_bytes;                 /* device and limit have no more */
     uint64_t         stopped_at, stopped_peak_bytes;         /* the last value that did not complete */
 } batch;
@@ -278,15 +278,15 @@ static int batch_grows(const batch *self, problem *why)
 }
 
 /* Cut to one operation: whether a value makes a workload does not take all of it. */
-int batch_check_plan(const plan *made, const char *vary, problem *why)
+int batch_check_plan(const plan *made, problem *why)
 {
     workload_options options = made->options;
     options.ops_given = 1;
     options.ops = 1;
     for (size_t index = 0; index < made->workload_count; index++) {
         batch varied = { .unmade = { 0, "" } };
-        if (batch_begin(&varied, made->workloads[index].text, &options, vary, why) || batch_lowest(&varied, why))
-            return -1;
+        if (batch_begin(&varied, made->workloads[index].text, &options, made->vary, why)
+            || batch_lowest(&varied, why)) return -1;
         varied.options = made->options;
         if (batch_grows(&varied, why)) return -1;
     }
@@ -314,12 +314,12 @@ static int batch_fits(void *user, uint64_t value)
 static int batch_run(batch *self, uint64_t value, int is_probe)
 {
     search *runs = &self->runs;
-    pass_settings settings = *runs->job->settings;
+    pass_settings settings = runs->job->made->settings;
     op_stream stream;
     pass_result result;
     problem why = { 0, "" };
     settings.is_probe = is_probe;
-    settings.times = self->asked->times;
+    settings.times = self->times;
     if (batch_make(self, value, 0, &stream, &why)) {
         if (!is_probe || why.exit_code != EXIT_USAGE) return search_fail(runs, 0, why.text);
         self->unmade = why;
@@ -366,8 +366,8 @@ static void batch_stop_cells(const batch *self, int is_most)
                  self->unmade.text);
     } else {
         snprintf(note, size, "%s=%" PRIu64 " ends at op %" PRIu64, self->key.key, self->stopped_at, oom->op);
-        if (self->asked->times > 1) {
-            text_add(note, size, ", in repeat %" PRIu64 " of %" PRIu64, self->runs.refused.times, self->asked->times);
+        if (self->times > 1) {
+            text_add(note, size, ", in repeat %" PRIu64 " of %" PRIu64, self->runs.refused.times, self->times);
         }
         if (self->stopped_peak_bytes <= self->room_bytes) text_add(note, size, ": %.400s", oom->refusal.text);
         else text_add(note, size, ": it requests %" PRIu64 " bytes at its peak, %s more than the %" PRIu64
@@ -384,7 +384,7 @@ static void batch_stop_cells(const batch *self, int is_most)
 static int batch_room(batch *self, problem *why)
 {
     pool trial;
-    device *made = device_open(&self->runs.job->settings->device, why);
+    device *made = device_open(&self->runs.job->made->settings.device, why);
     if (!made) return -1;
     int failed = device_free_bytes(made, &self->room_bytes, why)
         || pool_open(&trial, self->runs.job->chosen, made, why);
@@ -418,14 +418,15 @@ static void batch_find(batch *self)
     row_count(runs->made, COLUMN_PROBES, runs->probes);
 }
 
-void batch_row(const runner_job *job, const batch_asked *asked, row *made, runner_outcome *outcome)
+void batch_row(const runner_job *job, row *made, runner_outcome *outcome)
 {
+    const plan *asked = job->made;
     problem why = { 0, "" };
-    batch self = { .asked = asked, .runs = { .job = job, .made = made, .outcome = outcome } };
+    batch self = { .times = asked->repeats, .runs = { .job = job, .made = made, .outcome = outcome } };
     runner_identity(job, made);
     outcome->is_search = 1;
-    row_count(made, COLUMN_REPEATS, asked->times ? asked->times : 1);
-    int failed = batch_begin(&self, job->workload, asked->options, asked->vary, &why)
+    row_count(made, COLUMN_REPEATS, self.times ? self.times : 1);
+    int failed = batch_begin(&self, job->workload->text, &asked->options, asked->vary, &why)
         || batch_lowest(&self, &why) || batch_room(&self, &why);
     if (self.key.key) row_text(made, COLUMN_KEY, self.key.key);
     if (failed) (void)search_fail(&self.runs, 0, why.text);

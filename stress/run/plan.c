@@ -126,22 +126,15 @@ const cuda_environment *plan_environment(const plan *self)
 }
 
 /* One of the patterns of --filter fits. */
-static int plan_fits(const plan *self, const char *workload, const char *name)
+static int plan_fits(const char *filter, const char *workload, const char *name)
 {
     char text[2048];
-    slice rest = slice_of(self->filter), pattern;
+    slice rest = slice_of(filter), pattern;
     snprintf(text, sizeof text, "%s/%s", workload, name);
     while (slice_take(&rest, '|', &pattern)) {
         if (slice_fits(pattern, text)) return 1;
     }
     return 0;
-}
-
-int plan_wants(const plan *self, const plan_workload *workload, const policy *chosen)
-{
-    char shown[1024];
-    return !self->filter || plan_fits(self, workload->text, chosen->text)
-        || plan_fits(self, workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
 }
 
 /* Whether keys agree with each other and with the device is only known when an arena is made; where the device is not
@@ -315,14 +308,23 @@ static void plan_tell_idle(const plan *self, const cli *asked)
     if (!takes_limit) program_say("--limit changes nothing: none of these policies has one\n");
 }
 
-static int plan_wants_any(const plan *self)
+/* The rows that --filter leaves, NULL: all. */
+static int plan_cases(plan *self, const char *filter, problem *why)
 {
-    for (size_t workload = 0; workload < self->workload_count; workload++) {
-        for (size_t index = 0; index < self->policy_count; index++) {
-            if (plan_wants(self, &self->workloads[workload], &self->policies[index])) return 1;
+    char shown[1024];
+    self->cases = program_need(self->workload_count * self->policy_count, sizeof *self->cases);
+    for (plan_workload *of = self->workloads; of < self->workloads + self->workload_count; of++) {
+        of->first = self->case_count;
+        for (const policy *chosen = self->policies; chosen < self->policies + self->policy_count; chosen++) {
+            if (filter && !plan_fits(filter, of->text, chosen->text)
+                && !plan_fits(filter, of->text, policy_name_shown(chosen->text, shown, sizeof shown))) continue;
+            self->cases[self->case_count++] = (plan_case){ of, chosen };
+            of->case_count++;
         }
     }
-    return 0;
+    if (self->case_count) return 0;
+    return problem_set(why, EXIT_USAGE,
+                       "--filter: fits none of the rows, which are named WORKLOAD/POLICY; * is any text");
 }
 
 /* Reading contents back from a GPU takes longer than all the rest: there, all of it is for those who ask. */
@@ -337,7 +339,8 @@ static void plan_settings(plan *self, const cli_value *values)
     while (verify->given && strcmp(verify->text, plan_verify_name(settings->verify))) settings->verify--;
     settings->warmup = warmup->given ? warmup->number : (uint64_t)is_cuda;
     self->timed = !values[CLI_NO_TIMING].given;
-    self->filter = values[CLI_FILTER].text;
+    self->vary = values[CLI_VARY].text;
+    self->repeats = values[CLI_TIMES].number;
     self->options = (workload_options){
         .seed_given = values[CLI_SEED].given, .seed = values[CLI_SEED].number,
         .steps_given = values[CLI_STEPS].given, .steps = values[CLI_STEPS].number,
@@ -354,7 +357,5 @@ int plan_make(plan *self, const cli *asked, problem *why)
     plan_settings(self, asked->values);
     if (plan_policies(self, asked, why) || plan_workloads(self, asked, why)) return -1;
     plan_tell_idle(self, asked);
-    if (plan_wants_any(self)) return 0;
-    return problem_set(why, EXIT_USAGE,
-                       "--filter: fits none of the rows, which are named WORKLOAD/POLICY; * is any text");
+    return plan_cases(self, asked->values[CLI_FILTER].text, why);
 }

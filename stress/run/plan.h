@@ -11,7 +11,13 @@
 typedef struct plan_workload {
     const char *text;                            /* as asked for */
     op_stream   stream;
+    size_t      first, case_count;               /* its cases of the plan */
 } plan_workload;
+
+typedef struct plan_case {                       /* a row that is asked for, be it several times */
+    const plan_workload *workload;
+    const policy        *chosen;
+} plan_case;
 
 typedef struct plan {
     char           device[64];                   /* "sim:80G", "cuda:0" */
@@ -23,9 +29,12 @@ typedef struct plan {
     size_t         op_count;                     /* of all workloads */
     policy        *policies;
     size_t         policy_count;
-    const char    *filter;                       /* patterns, separated by |; NULL: all rows */
+    plan_case     *cases;                        /* by workload; of a workload by policy */
+    size_t         case_count;
     int            timed;
     workload_options options;
+    const char    *vary;                         /* of batch: --vary; NULL: the workload's own .. */
+    uint64_t       repeats;                      /* .. and the workload so often, on one pool; 0 is 1 */
     problem        absent;                       /* exit_code 0: device and libraries are there (plan_present) */
 } plan;
 
@@ -45,8 +54,6 @@ const char *plan_verify_name(verify_mode mode);      /* as --verify has it */
 
 /* -1 and a problem. The cli must outlive the plan, which must not move; what it holds goes with the process. */
 int  plan_make(plan *self, const cli *asked, problem *why);
-/* Whether the row of this workload and policy is asked for. */
 int  plan_asks_many(const cli *asked);           /* 1: for more than one workload, `all` among them */
-int  plan_wants(const plan *self, const plan_workload *workload, const policy *chosen);
 
 #endif

@@ -6,11 +6,11 @@ static const char *const runner_status_names[] = { "ok", "oom", "verify_failed",
 void runner_identity(const runner_job *job, row *made)
 {
     memset(made, 0, sizeof *made);
-    row_text(made, COLUMN_WORKLOAD, job->workload);
+    row_text(made, COLUMN_WORKLOAD, job->workload->text);
     row_text(made, COLUMN_POLICY, job->chosen->text);
-    row_text(made, COLUMN_DEVICE, job->device);
-    row_count(made, COLUMN_SEED, job->stream->seed);
-    row_count(made, COLUMN_THREADS, op_stream_threads(job->stream));
+    row_text(made, COLUMN_DEVICE, job->made->device);
+    row_count(made, COLUMN_SEED, job->workload->stream.seed);
+    row_count(made, COLUMN_THREADS, op_stream_threads(&job->workload->stream));
     made->is_baseline = job->is_baseline;
 }
 
@@ -83,8 +83,8 @@ static void runner_results(const runner_job *job, const pass_result *result, row
     if (result->is_virtual) row_count(made, COLUMN_DRIVER_VNS, result->driver_vns);
     row_hex(made, COLUMN_DIGEST, result->digest);
     runner_memory(job, result, made);
-    runner_steady(result, job->settings->rate, made);
-    runner_oom(&result->oom, job->settings->times, made);
+    runner_steady(result, job->made->settings.rate, made);
+    runner_oom(&result->oom, job->made->settings.times, made);
     runner_status(result->status, result->message, made, outcome);
     outcome->needed_ops = result->needed_ops;
     outcome->kept = result->kept;
@@ -129,12 +129,12 @@ static void runner_untimed(row *made, uint64_t ops, const char *cause)
 /* Real threads, twice: first for the time of all ops together, then, with clocks in between, for that of each. */
 static void runner_time_threads(const runner_job *job, row *made, runner_outcome *outcome)
 {
-    const pass_settings *settings = job->settings;
+    const pass_settings *settings = &job->made->settings;
     pass_threads_result whole, each;
     uint64_t left = settings->warmup + 1;
-    do pass_threads_run(settings, job->stream, job->chosen, NULL, &whole);
+    do pass_threads_run(settings, &job->workload->stream, job->chosen, NULL, &whole);
     while (--left && whole.status == outcome->status);
-    if (whole.status <= PASS_OOM) pass_threads_run(settings, job->stream, job->chosen, made->times, &each);
+    if (whole.status <= PASS_OOM) pass_threads_run(settings, &job->workload->stream, job->chosen, made->times, &each);
     const pass_threads_result *last = whole.status <= PASS_OOM ? &each : &whole;
     outcome->kept |= last->kept;
     if (last->status > PASS_OOM) runner_void(made, last->status, last->message, outcome);
@@ -154,10 +154,10 @@ static void runner_time_one(const runner_job *job, const pass_result *verified, 
 {
     pass_result timed;
     char message[128];
-    uint64_t left = job->settings->warmup + 1;
+    uint64_t left = job->made->settings.warmup + 1;
     do {
         memset(made->times, 0, sizeof *made->times);
-        pass_run(job->settings, job->stream, job->chosen, made->times, &timed);
+        pass_run(&job->made->settings, &job->workload->stream, job->chosen, made->times, &timed);
     } while (--left && runner_is_same(&timed, verified) && !timed.kept);
     outcome->kept |= timed.kept;
     if (timed.status == PASS_ERROR) {
@@ -176,13 +176,13 @@ static void runner_time_one(const runner_job *job, const pass_result *verified, 
 
 void runner_row(const runner_job *job, row *made, runner_outcome *outcome)
 {
-    const pass_settings *settings = job->settings;
+    const pass_settings *settings = &job->made->settings;
     pass_result result;
     pass_settings recorded = *settings;
     runner_identity(job, made);
     if (settings->rate) recorded.arrivals = made->arrivals = program_need(1, sizeof *made->arrivals);
     if (job->record) recorded.recording = made->recording = record_create(job->record);
-    pass_run(&recorded, job->stream, job->chosen, NULL, &result);
+    pass_run(&recorded, &job->workload->stream, job->chosen, NULL, &result);
     runner_results(job, &result, made, outcome);
     if (made->arrivals) {
         const histogram *waited = &made->arrivals->waited;
@@ -191,10 +191,10 @@ void runner_row(const runner_job *job, row *made, runner_outcome *outcome)
         if (waited->count) row_count(made, COLUMN_WAITED_MAX, waited->max);
         runner_percentile(made, COLUMN_SERVED_P99, &made->arrivals->served, 990);
     }
-    if (!job->timed || result.status > PASS_OOM) return;
+    if (!job->made->timed || result.status > PASS_OOM) return;
     /* a rival lets one thread in at a time (policy/rival.h): on several it would be timed waiting for us; and rounds
        would need all threads to begin one together */
-    const int has_threads = op_stream_threads(job->stream) > 1;
+    const int has_threads = op_stream_threads(&job->workload->stream) > 1;
     if (has_threads && (job->chosen->family == POLICY_RIVAL || settings->times > 1)) {
         if (!made->note[0]) snprintf(made->note, sizeof made->note, "not timed on several threads");
         return;

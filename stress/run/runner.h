@@ -8,14 +8,11 @@
 #include "plan.h"
 
 typedef struct runner_job {
-    const char      *workload;                   /* as asked for; these three outlive the row */
-    const char      *device;
-    const policy    *chosen;
-    const op_stream *stream;
-    const pass_settings *settings;
-    int              timed;                      /* a second pass measures time */
-    int              is_baseline;                /* for the table alone */
-    unsigned         record;                     /* record_part bits: what the row is to keep of its run;
+    const plan          *made;                   /* these three outlive the row */
+    const plan_workload *workload;
+    const policy        *chosen;
+    int                  is_baseline;            /* for the table alone */
+    unsigned             record;                 /* record_part bits: what the row is to keep of its run;
                                                     0: nothing */
 } runner_job;
 
@@ -29,7 +26,8 @@ typedef struct runner_outcome {
 } runner_outcome;
 
 /* Fills *made (free it by row_free). Whatever goes wrong is the row's status, with a note that says what. */
-void runner_row(const runner_job *job, row *made, runner_outcome *outcome);
+typedef void runner_fn(const runner_job *job, row *made, runner_outcome *outcome);
+runner_fn runner_row;
 
 /* For rows of another kind: all cells empty but those that name the row; and the status, with its message. */
 void runner_identity(const runner_job *job, row *made);
@@ -65,23 +63,17 @@ int  search_check(const cli *asked, problem *why);
 /* Limits are what is searched for: no policy may have one. -1 and a problem, EXIT_USAGE. */
 int capacity_check_plan(const plan *made, problem *why);
 
-/* As runner_row. Whole runs, verified as the settings say: one without a limit, whose peaks bound the search, and one
+/* Whole runs, verified as the settings say: one without a limit, whose peaks bound the search, and one
    under the limit found. Between them probes, which end at the first refusal.
    What has no limit is tried on smaller simulated devices; on CUDA what it held is its limit. */
-void capacity_row(const runner_job *job, row *made, runner_outcome *outcome);
+runner_fn capacity_row;
 
 /* ---- batch: a row with the largest batch, or other option of a workload, with which it completes */
 
-typedef struct batch_asked {
-    const workload_options *options;             /* the plan's */
-    const char             *vary;                /* --vary; NULL: the workload's own */
-    uint64_t                times;               /* the workload so often, on one pool; 0 is 1 */
-} batch_asked;
-
 /* -1 and EXIT_USAGE: a workload that has no such option to vary, or gives it. */
-int  batch_check_plan(const plan *made, const char *vary, problem *why);
+int  batch_check_plan(const plan *made, problem *why);
 
-/* As runner_row does, for the columns of ROW_BATCH. The row must not move any more: a cell shows its note. */
-void batch_row(const runner_job *job, const batch_asked *asked, row *made, runner_outcome *outcome);
+/* The columns of ROW_BATCH. The row must not move any more: a cell shows its note. */
+runner_fn batch_row;
 
 #endif

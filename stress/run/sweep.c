@@ -114,84 +114,66 @@ int shard_mark_read(slice line, shard_mark *mark)
 char *shard_path(const char *text, const shard_mark *mark)
 {
     static const char word[] = "{shard}";
-    const char *at = strstr(text, word);
+    const char *at = mark ? strstr(text, word) : NULL;
+    char last[24];
+    if (!at) return program_copy(text, strlen(text));
     size_t room = strlen(text) + 64;
-    char *made = program_need(room, 1), last[24];
+    char *made = program_need(room, 1);
     int digits = snprintf(last, sizeof last, "%" PRIu64, mark->count - 1);
-    if (!at) snprintf(made, room, "%s", text);
-    else snprintf(made, room, "%.*s%0*" PRIu64 "-of-%" PRIu64 "%s", (int)(at - text), text, digits, mark->index,
-                  mark->count, at + strlen(word));
+    snprintf(made, room, "%.*s%0*" PRIu64 "-of-%" PRIu64 "%s", (int)(at - text), text, digits, mark->index,
+             mark->count, at + strlen(word));
     return made;
 }
 
 /* ---- The rows of a run */
 
-uint64_t sweep_rows_of(const sweep *self, const plan_workload *workload)
+uint64_t shard_owned(const shard_mark *mark, uint64_t first, uint64_t count)
 {
-    uint64_t count = 0;
-    for (size_t item = 0; item < self->made->policy_count; item++) {
-        count += (uint64_t)plan_wants(self->made, workload, &self->made->policies[item]);
-    }
-    return count * self->times;
+    return shard_rows(mark->index, mark->count, first + count) - shard_rows(mark->index, mark->count, first);
 }
 
-uint64_t sweep_owned(const sweep *self, uint64_t first, uint64_t count)
+const char *shard_part(const shard_mark *mark, char *text, size_t size)
 {
-    return shard_rows(self->mark.index, self->mark.count, first + count)
-        - shard_rows(self->mark.index, self->mark.count, first);
-}
-
-int sweep_is_part(const sweep *self)
-{
-    return self->mark.count > 1;
-}
-
-const char *sweep_part(const sweep *self, char *text, size_t size)
-{
-    const shard_mark *mark = &self->mark;
-    if (!sweep_is_part(self)) return NULL;
+    if (mark->count == 1) return NULL;
     snprintf(text, size, "shard %" PRIu64 "/%" PRIu64 ": %" PRIu64 " of %" PRIu64 " rows", mark->index, mark->count,
              shard_rows(mark->index, mark->count, mark->rows), mark->rows);
     return text;
 }
 
-static uint64_t sweep_mix(uint64_t hash, uint64_t more)
+static uint64_t shard_mix(uint64_t hash, uint64_t more)
 {
     return hash * UINT64_C(0x100000001b3) ^ more;
 }
 
 /* All that was asked for and makes rows, and how long workloads are, which may be files: shards of one run have the
    same. */
-static uint64_t sweep_hash(const cli *asked, const plan *made)
+static uint64_t shard_hash(const cli *asked, const plan *made)
 {
     uint64_t hash = slice_hash(slice_of(asked->command));
     for (size_t index = 0; index < CLI_COUNT; index++) {
         const cli_value *value = &asked->values[index];
         int counts = cli_option_at(index)->effect != CLI_NO_EFFECT;
         if (!counts || !value->given || index == CLI_SEED) continue;
-        hash = sweep_mix(hash, slice_hash(slice_of(cli_option_at(index)->name)));
+        hash = shard_mix(hash, slice_hash(slice_of(cli_option_at(index)->name)));
         for (size_t item = 0; item < value->item_count; item++) {
-            hash = sweep_mix(hash, slice_hash(slice_of(value->items[item])));
+            hash = shard_mix(hash, slice_hash(slice_of(value->items[item])));
         }
-        if (value->text) hash = sweep_mix(hash, slice_hash(slice_of(value->text)));
+        if (value->text) hash = shard_mix(hash, slice_hash(slice_of(value->text)));
     }
     for (size_t index = 0; index < made->workload_count; index++) {
-        hash = sweep_mix(sweep_mix(hash, made->workloads[index].stream.alloc_count),
+        hash = shard_mix(shard_mix(hash, made->workloads[index].stream.alloc_count),
                          made->workloads[index].stream.free_count);
     }
     return hash;
 }
 
-int sweep_start(sweep *self, const cli *asked, const plan *made, problem *why)
+int shard_start(shard_mark *mark, const cli *asked, const plan *made, uint64_t times, problem *why)
 {
-    self->made = made;
-    shard_mark *mark = &self->mark;
     mark->seed = asked->values[CLI_SEED].number;
-    mark->sweep = sweep_hash(asked, made);
+    mark->sweep = shard_hash(asked, made);
     snprintf(mark->version, sizeof mark->version, "%s", GPUARENA_VERSION_TEXT);
-    for (size_t index = 0; index < made->workload_count; index++) {
-        mark->rows += sweep_rows_of(self, &made->workloads[index]);
-    }
+    mark->times = times;
+    mark->rows = made->case_count * times;
     if (mark->count == 1) return 0;
     program_say("shard %" PRIu64 "/%" PRIu64 ", %" PRIu64 " of %" PRIu64 " rows, from %s\n", mark->index,
             mark->count, shard_rows(mark->index, mark->count, mark->rows), mark->rows, mark->source);

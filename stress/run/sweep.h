@@ -10,7 +10,8 @@
 
 typedef struct shard_mark {
     uint64_t    index, count;                    /* index from 0; count 1: all rows are here */
-    uint64_t    rows;                            /* of all shards */
+    uint64_t    rows;                            /* of all shards .. */
+    uint64_t    times;                           /* .. each case of the plan so often */
     uint64_t    seed, sweep;                     /* sweep: a hash of all that was asked for */
     char        version[24];
     const char *source;                          /* "--shard", or what the environment said; NULL: a file */
@@ -25,26 +26,16 @@ uint64_t shard_rows(uint64_t index, uint64_t count, uint64_t rows);          /* 
 
 const char *shard_mark_print(const shard_mark *mark, char *text, size_t size);       /* without the newline */
 int      shard_mark_read(slice line, shard_mark *mark);                      /* 0, or -1: the line is no mark */
-/* A path with {shard} in it, by "03-of-16" in its place; free it. */
+/* A path with {shard} in it, by "03-of-16" in its place; of no mark as it is. Free it. */
 char    *shard_path(const char *text, const shard_mark *mark);
 
-/* ---- The rows of a run */
-
-typedef struct sweep {
-    const plan *made;
-    uint64_t    times;                           /* every row so often */
-    shard_mark  mark;                            /* which of the rows are here */
-} sweep;
-
-/* After shard_find and plan_make: the mark, and a word on stderr where rows are left out. -1 and a problem,
-   EXIT_USAGE: what cannot be asked of one shard. */
-int      sweep_start(sweep *self, const cli *asked, const plan *made, problem *why);
-int      sweep_is_part(const sweep *self);
-const char *sweep_part(const sweep *self, char *text, size_t size);          /* "shard 1/4: 3 of 12 rows";
+/* After shard_find and plan_make: the rest of the mark, of rows that come so often, and a word on stderr where rows
+   are left out. -1 and a problem, EXIT_USAGE: what cannot be asked of one shard. */
+int      shard_start(shard_mark *mark, const cli *asked, const plan *made, uint64_t times, problem *why);
+const char *shard_part(const shard_mark *mark, char *text, size_t size);     /* "shard 1/4: 3 of 12 rows";
                                                                                 NULL: all */
-uint64_t sweep_rows_of(const sweep *self, const plan_workload *workload);    /* of all shards */
 /* How many of so many rows from the first on are this shard's. */
-uint64_t sweep_owned(const sweep *self, uint64_t first, uint64_t count);
+uint64_t shard_owned(const shard_mark *mark, uint64_t first, uint64_t count);
 
 /* ---- The command line that shows a failure again: options that shape results, and no more */
 
