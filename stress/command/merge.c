@@ -126,24 +126,11 @@ static int merge_formats(const merge *self, problem *why)
     return 0;
 }
 
-/* Row by row, from shard after shard. */
-static void merge_rows(merge *self)
-{
-    row_list *all = &self->report.list;
-    const shard_mark *mark = &self->files[0].mark;
-    all->rows = program_need((size_t)mark->rows, sizeof *all->rows);
-    all->count = (size_t)mark->rows;
-    all->kind = self->files[0].rows.kind;
-    memcpy(all->lacks, self->files[0].rows.lacks, sizeof all->lacks);
-    for (uint64_t at = 0; at < mark->rows; at++) {
-        all->rows[at] = self->of[at % mark->count]->rows.rows[at / mark->count];
-    }
-}
-
 /* Files that were asked for: none, where rules cannot be judged. Verdicts go where the rows do not. */
 static int merge_all(merge *self, const cli *asked, problem *why)
 {
     report *made = &self->report;
+    row_list *all = &made->list;
     if (!asked->words.item_count) {
         return problem_set(why, EXIT_USAGE, "merge: expected the files of all shards, found none");
     }
@@ -151,9 +138,16 @@ static int merge_all(merge *self, const cli *asked, problem *why)
     if (report_parse(made, why) || gate_parse_rules(&made->gates, asked, why) || gate_parse_base(&made->gates, why)
         || merge_files(self, &asked->words, why) || merge_formats(self, why)
         || report_try(made, NULL, why)) return -1;
-    merge_rows(self);
-    if (gate_judge(&made->gates, &made->list, "the merged file", why)) return -1;
-    if (!made->output_count) csv_write(stdout, &made->list);
+    const shard_mark *mark = &self->files[0].mark;
+    all->rows = program_need((size_t)mark->rows, sizeof *all->rows);
+    all->count = (size_t)mark->rows;
+    all->kind = self->files[0].rows.kind;
+    memcpy(all->lacks, self->files[0].rows.lacks, sizeof all->lacks);
+    for (uint64_t at = 0; at < mark->rows; at++) {           /* from shard after shard */
+        all->rows[at] = self->of[at % mark->count]->rows.rows[at / mark->count];
+    }
+    if (gate_judge(&made->gates, all, "the merged file", why)) return -1;
+    if (!made->output_count) csv_write(stdout, all);
     if (asked->values[CLI_QUIET].given) gate_tell(stderr, &made->gates);
     else gate_write(!made->output_count || made->takes_stdout ? stderr : stdout, &made->gates);
     int failed = report_files(made, why);

@@ -194,27 +194,6 @@ static uint64_t run_owned(const run *self, const plan_workload *workload)
     return shard_owned(&self->mark, workload->first * self->mark.times, workload->case_count * self->mark.times);
 }
 
-static size_t run_row_count(const run *self)
-{
-    const plan *made = &self->plan;
-    uint64_t count = 0;
-    for (const plan_workload *of = made->workloads; of < made->workloads + made->workload_count; of++) {
-        uint64_t owned = run_owned(self, of);
-        count += owned + (uint64_t)(owned && run_lacks_baseline(self, of));
-    }
-    return (size_t)count;
-}
-
-/* From the last to the first. */
-static void run_reverse(row *rows, size_t count)
-{
-    for (size_t at = 0; at < count / 2; at++) {
-        row kept = rows[at];
-        rows[at] = rows[count - 1 - at];
-        rows[count - 1 - at] = kept;
-    }
-}
-
 /* Every policy once. Every second time the last comes first: what gets slower or faster while the run lasts, the
    machine or what else is on it, is no policy's more than another's. Rows stay in the order asked for. 1: no more. */
 static int run_policies(run *self, const plan_workload *workload, uint64_t time)
@@ -229,7 +208,11 @@ static int run_policies(run *self, const plan_workload *workload, uint64_t time)
         if (number % self->mark.count != self->mark.index) continue;
         ends = run_one(self, workload, self->plan.cases[workload->first + item].chosen, 0) && run_ends(self);
     }
-    if (is_backwards) run_reverse(&list->rows[from], list->count - from);
+    for (size_t low = from, high = list->count; is_backwards && low < high; low++) {
+        row kept = list->rows[low];
+        list->rows[low] = list->rows[--high];
+        list->rows[high] = kept;
+    }
     return ends;
 }
 
@@ -289,6 +272,7 @@ static int run_all(run *self, problem *why)
 {
     const cli *asked = self->asked;
     const cli_value *values = asked->values;
+    const plan *made = &self->plan;
     const int is_run = row_is_run(self->kind), is_quiet = values[CLI_QUIET].given;
     if ((is_run ? repeat_check : search_check)(asked, why)
         || shard_find(&self->mark, values[CLI_SHARD].text, why)
@@ -301,13 +285,16 @@ static int run_all(run *self, problem *why)
         || shard_start(&self->mark, asked, &self->plan, self->repeats.length.most, why)
         || report_try(&self->report, &self->plan, why) || plan_present(&self->plan, why)) return -1;
     if (values[CLI_VERBOSE].given && !is_quiet) run_tell(&self->plan, is_run && self->plan.timed, stderr);
-    self->row_count = run_row_count(self);
+    for (const plan_workload *of = made->workloads; of < made->workloads + made->workload_count; of++) {
+        const size_t owned = (size_t)run_owned(self, of);
+        self->row_count += owned + (owned && run_lacks_baseline(self, of));
+    }
     self->progress = progress_start(values[CLI_PROGRESS].text, is_quiet, self->row_count);
     self->plan.settings.progress = &self->progress;
     self->report.list.rows = program_need(self->row_count, sizeof *self->report.list.rows);
     self->report.list.shard = shard_part(&self->mark, self->part, sizeof self->part);
     size_t done = 0;
-    while (done < self->plan.workload_count && !run_workload(self, &self->plan.workloads[done])) done++;
+    while (done < made->workload_count && !run_workload(self, &made->workloads[done])) done++;
     return run_finish(self, why);
 }
 

@@ -536,8 +536,8 @@ void holes_counted(holes_field *self, uint64_t count)
     holes_pairs(self, count);
 }
 
-/* ---- One run under callgrind, which writes a part for each call of the function and one for the end, each with a line
-        `summary: N` */
+/* ---- One run under callgrind, which writes a part for each call of the function and one for the end, each with a
+        line `summary: N` */
 
 enum { CALLGRIND_ABSENT = 127 };                 /* what a shell answers where there is no such program */
 

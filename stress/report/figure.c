@@ -239,14 +239,6 @@ static void figure_line(const drawing *self, size_t row_index, figure_value *val
     free(points);
 }
 
-static void figure_limit(const plot *on, const record *drawn)
-{
-    if ((double)drawn->limit_bytes > on->y.most) return;
-    double y = plot_y(on, (double)drawn->limit_bytes);
-    fprintf(on->out, "<path class=\"limit\" d=\"M%.10g %.10gH%.10g\"/>\n", on->left, y, on->right);
-    plot_text(on, on->right - 4.0, y - 4.0, "q", "end", "limit");
-}
-
 static void figure_memory(drawing *self)
 {
     static const struct { const char *class, *name, *series; figure_value *value; } lines[] = {
@@ -265,7 +257,11 @@ static void figure_memory(drawing *self)
     for (size_t at = 0; at < FIGURE_LINES; at++) plot_legend_add(&legend, lines[at].class, lines[at].name);
     plot_axes(on);
     figure_steps(self);
-    figure_limit(on, of->recording);
+    if ((double)of->recording->limit_bytes <= on->y.most) {
+        double limit_y = plot_y(on, (double)of->recording->limit_bytes);
+        fprintf(on->out, "<path class=\"limit\" d=\"M%.10g %.10gH%.10g\"/>\n", on->left, limit_y, on->right);
+        plot_text(on, on->right - 4.0, limit_y - 4.0, "q", "end", "limit");
+    }
     for (size_t at = 0; at < FIGURE_LINES; at++) {
         figure_line(self, self->first, lines[at].value, lines[at].series, lines[at].class + strlen("line "));
     }

@@ -87,14 +87,6 @@ static void map_add_block(const map *self, const record_block *block)
     map_rectangle(self, MAP_SLACK, 1, from_x, to_x, slack_y, to_y);
 }
 
-/* Everything is a hole until memory comes, and again when it has gone. */
-static void map_add_change(const map *self, const record_change *change)
-{
-    int comes = change->kind == SIM_CALL_OBTAIN || change->kind == SIM_CALL_VM_MAP;
-    map_rectangle(self, MAP_HOLE, comes ? -1 : 1, map_x(self, change->op), map_x(self, RECORD_NEVER),
-                  map_y(self, change->offset), map_y(self, change->offset + change->bytes));
-}
-
 /* What is in use comes before what is free, where there is as much of it; and what is seen of it is what most of it
    is, small blocks first. */
 static map_cell map_choose(const map_area *area)
@@ -117,8 +109,12 @@ static void map_make(map *self)
     const unsigned columns = (unsigned)((end_x + MAP_UNIT - 1) >> MAP_UNIT_LOG2);
     const unsigned lines = (unsigned)((end_y + MAP_UNIT - 1) >> MAP_UNIT_LOG2);
     self->areas = program_need((size_t)(self->width + 1) * self->height, sizeof *self->areas);
-    map_rectangle(self, MAP_HOLE, 1, 0, end_x, 0, end_y);
-    for (size_t at = 0; at < drawn->change_count; at++) map_add_change(self, &drawn->changes[at]);
+    map_rectangle(self, MAP_HOLE, 1, 0, end_x, 0, end_y);        /* until memory comes, and again when it has gone */
+    for (const record_change *at = drawn->changes; at < drawn->changes + drawn->change_count; at++) {
+        int comes = at->kind == SIM_CALL_OBTAIN || at->kind == SIM_CALL_VM_MAP;
+        map_rectangle(self, MAP_HOLE, comes ? -1 : 1, map_x(self, at->op), end_x, map_y(self, at->offset),
+                      map_y(self, at->offset + at->bytes));
+    }
     for (size_t at = 0; at < drawn->block_count; at++) map_add_block(self, &drawn->blocks[at]);
     memset(self->cells, MAP_NOTHING, sizeof self->cells);
     for (unsigned line = 0; line < lines; line++) {              /* its steps are summed up */

@@ -170,18 +170,6 @@ static void html_comes_to(FILE *out, const row_list *list)
     if (told) fputs("</ul>\n", out);
 }
 
-static void html_intro(FILE *out, const report *page)
-{
-    char line[512];
-    text_print(out, xml_text, "<h1>gpuarena stress %s</h1>\n<p class=\"quiet\">Version " GPUARENA_VERSION_TEXT
-               ", device %s%s%s.</p>\n", page->asked->command, page->device,
-               page->environment ? ": " : ", simulated: ", page->environment
-                                 ? cuda_environment_line(page->environment, line, sizeof line)
-                                 : "virtual time is the device's, measured time this machine's");
-    html_verdict(out, page);
-    if (row_is_run(page->list.kind)) html_comes_to(out, &page->list);
-}
-
 /* A command line: these words, or one that shows a failure again. */
 static void html_command(FILE *out, const char *const *argv, const repro *line)
 {
@@ -259,13 +247,20 @@ static void html_legend(FILE *out)
 static void html_write(FILE *out, const report *page)
 {
     enum { HTML_BLOCK_SHARE = 400 };             /* a block that says what it is takes 200 bytes */
+    char line[512];
     figure_sheet sheet = figure_sheet_of(&page->list, 0, HTML_MAPS_BYTES);
     sheet.told_blocks = sheet.map_bytes / HTML_BLOCK_SHARE;
     text_print(out, xml_text, "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"/>"
                "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
                "<title>gpuarena stress %s on %s</title>\n", page->asked->command, page->device);
     fprintf(out, "<style>%s%s</style></head>\n<body>\n", html_style, plot_style);
-    html_intro(out, page);
+    text_print(out, xml_text, "<h1>gpuarena stress %s</h1>\n<p class=\"quiet\">Version " GPUARENA_VERSION_TEXT
+               ", device %s%s%s.</p>\n", page->asked->command, page->device,
+               page->environment ? ": " : ", simulated: ", page->environment
+                                 ? cuda_environment_line(page->environment, line, sizeof line)
+                                 : "virtual time is the device's, measured time this machine's");
+    html_verdict(out, page);
+    if (row_is_run(page->list.kind)) html_comes_to(out, &page->list);
     html_command(out, page->asked->argv, NULL);
     if (page->gates.verdict_count) html_verdicts(out, &page->gates);
     html_table(out, &page->list);

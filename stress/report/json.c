@@ -106,26 +106,21 @@ static void json_cell(FILE *out, const row *shown, row_column column, size_t cut
     else fputs(cell_text(value, text), out);
 }
 
-static void json_percentiles(FILE *out, const histogram *latency)
+/* ,"name":{..}: count, sum, maximum and buckets; has_percentiles: and those that it supports, the others null. */
+static void json_histogram(FILE *out, const char *name, const histogram *latency, int has_percentiles)
 {
     static const struct { const char *name; unsigned per_mille; } shown[] = {
         { "p50", 500 }, { "p90", 900 }, { "p99", 990 }, { "p999", 999 },
     };
-    for (size_t at = 0; at < sizeof shown / sizeof shown[0]; at++) {
-        fprintf(out, ",\"%s\":", shown[at].name);
-        if (!histogram_supports(latency, shown[at].per_mille)) fputs("null", out);
-        else fprintf(out, "%" PRIu64, histogram_percentile(latency, shown[at].per_mille));
-    }
-}
-
-/* ,"name":{..}: count, sum, maximum and buckets; has_percentiles: and those that it supports, the others null. */
-static void json_histogram(FILE *out, const char *name, const histogram *latency, int has_percentiles)
-{
     const char *comma = "";
     if (!latency) return;
     fprintf(out, ",\"%s\":{\"n\":%" PRIu64 ",\"sum\":%" PRIu64 ",\"max\":%" PRIu64, name, latency->count,
             latency->sum, latency->max);
-    if (has_percentiles) json_percentiles(out, latency);
+    for (size_t at = 0; has_percentiles && at < sizeof shown / sizeof shown[0]; at++) {
+        fprintf(out, ",\"%s\":", shown[at].name);
+        if (!histogram_supports(latency, shown[at].per_mille)) fputs("null", out);
+        else fprintf(out, "%" PRIu64, histogram_percentile(latency, shown[at].per_mille));
+    }
     fputs(",\"bins\":[", out);
     for (size_t bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++) {
         if (!latency->buckets[bucket]) continue;

@@ -293,19 +293,6 @@ static void memviz_history(memviz *self)
 
 /* ---- The state at the end: segments, and in each the blocks that live, and what is free between them */
 
-/* Those that did not die in the record: their places and indices, by place; free the list. */
-static memviz_entry *memviz_lives(const record *drawn, size_t *count)
-{
-    memviz_entry *list = program_need(drawn->block_count, sizeof *list);
-    *count = 0;
-    for (size_t at = 0; at < drawn->block_count; at++) {
-        const record_block *block = &drawn->blocks[at];
-        if (block->death_op >= drawn->map_ops) list[(*count)++] = (memviz_entry){ block->offset, at, 0 };
-    }
-    qsort(list, *count, sizeof *list, memviz_compare);
-    return list;
-}
-
 /* block NULL: it is free. */
 static void memviz_piece(memviz *self, uint64_t offset, uint64_t bytes, const record_block *block)
 {
@@ -352,13 +339,19 @@ static const memviz_entry *memviz_segment(memviz *self, const memviz_entry *segm
     return next;
 }
 
-/* One row's, into the list of all. */
+/* One row's, into the list of all. Blocks that did not die in the record are there, by place. */
 static void memviz_end_state(memviz *self, uint64_t ordinal, unsigned *count)
 {
-    size_t segment_count, live_count;
-    memviz_entry *segments = memviz_segments(self->drawn, &segment_count);
-    memviz_entry *lives = memviz_lives(self->drawn, &live_count);
+    const record *drawn = self->drawn;
+    size_t segment_count, live_count = 0;
+    memviz_entry *segments = memviz_segments(drawn, &segment_count);
+    memviz_entry *lives = program_need(drawn->block_count, sizeof *lives);
     const memviz_entry *next = lives;
+    for (size_t at = 0; at < drawn->block_count; at++) {
+        const record_block *block = &drawn->blocks[at];
+        if (block->death_op >= drawn->map_ops) lives[live_count++] = (memviz_entry){ block->offset, at, 0 };
+    }
+    qsort(lives, live_count, sizeof *lives, memviz_compare);
     for (size_t index = 0; index < segment_count; index++) {
         pickle_item(self->to, count);
         next = memviz_segment(self, &segments[index], ordinal, next, lives + live_count);

@@ -8,32 +8,22 @@
 
 enum { TABLE_WIDTH_MIN = 40, TABLE_WIDTH_DEFAULT = 120 };
 
-static size_t table_width(int descriptor)
-{
-    const char *columns = program_environment("COLUMNS");
-    size_t width = columns && *columns != '-' ? (size_t)strtoul(columns, NULL, 10) : 0;
-#ifdef TIOCGWINSZ
-    struct winsize size;
-    if (!width && isatty(descriptor) && !ioctl(descriptor, TIOCGWINSZ, &size)) width = size.ws_col;
-#else
-    (void)descriptor;
-#endif
-    if (!width) return TABLE_WIDTH_DEFAULT;
-    return width < TABLE_WIDTH_MIN ? TABLE_WIDTH_MIN : width;
-}
-
-static int table_color(int descriptor, const char *choice)
-{
-    const char *terminal = getenv("TERM");
-    if (strcmp(choice, "auto")) return !strcmp(choice, "always");
-    if (program_environment("NO_COLOR")) return 0;
-    if (program_environment("FORCE_COLOR")) return strcmp(getenv("FORCE_COLOR"), "0") != 0;
-    return isatty(descriptor) && terminal && strcmp(terminal, "dumb");
-}
-
 table_style table_style_for(FILE *out, const char *choice)
 {
-    return (table_style){ table_width(fileno(out)), table_color(fileno(out), choice) };
+    const int descriptor = fileno(out);
+    const char *columns = program_environment("COLUMNS"), *terminal = getenv("TERM");
+    table_style made = { columns && *columns != '-' ? (size_t)strtoul(columns, NULL, 10) : 0, 0 };
+#ifdef TIOCGWINSZ
+    struct winsize size;
+    if (!made.width && isatty(descriptor) && !ioctl(descriptor, TIOCGWINSZ, &size)) made.width = size.ws_col;
+#endif
+    if (!made.width) made.width = TABLE_WIDTH_DEFAULT;
+    if (made.width < TABLE_WIDTH_MIN) made.width = TABLE_WIDTH_MIN;
+    if (strcmp(choice, "auto")) made.color = !strcmp(choice, "always");
+    else if (program_environment("NO_COLOR")) made.color = 0;
+    else if (program_environment("FORCE_COLOR")) made.color = strcmp(getenv("FORCE_COLOR"), "0") != 0;
+    else made.color = isatty(descriptor) && terminal && strcmp(terminal, "dumb");
+    return made;
 }
 
 /* ---- What rows that are there more than once say together */

@@ -171,15 +171,6 @@ static row_kind csv_kind(const csv_table *table)
 }
 
 /* Whole numbers as such, all else as texts: what is printed again as it was read, to the byte. */
-static void csv_cell_of(const char *text, row_column column, row *made)
-{
-    uint64_t number;
-    column_unit unit = row_table[column].unit;
-    int is_number = (unit == UNIT_COUNT || unit == UNIT_BYTES) && (*text != '0' || !text[1]);
-    if (is_number && slice_digits(slice_of(text), &number)) row_count(made, column, number);
-    else if (*text || column == COLUMN_POLICY) row_text(made, column, text);     /* a row has a policy, be it "" */
-}
-
 static void csv_rows_of(const csv_table *table, row_list *made)
 {
     made->kind = csv_kind(table);
@@ -195,8 +186,15 @@ static void csv_rows_of(const csv_table *table, row_list *made)
             continue;
         }
         made->lacks[named] = 0;
+        const column_unit unit = row_table[named].unit;
         for (size_t line = 0; line < made->count; line++) {
-            csv_cell_of(table->cells[(line + 1) * table->column_count + at], named, &made->rows[line]);
+            const char *text = table->cells[(line + 1) * table->column_count + at];
+            uint64_t number;
+            if ((unit == UNIT_COUNT || unit == UNIT_BYTES) && slice_decimal(slice_of(text), &number)) {
+                row_count(&made->rows[line], named, number);
+            } else if (*text || named == COLUMN_POLICY) {            /* a row has a policy, be it "" */
+                row_text(&made->rows[line], named, text);
+            }
         }
     }
     for (row *read = made->rows; read < made->rows + made->count; read++) {

@@ -403,19 +403,16 @@ static int rule_word(rule_reader *self)
                       known);
 }
 
-static int rule_value(rule_reader *self)
-{
-    const column_unit unit = row_table[self->made->measure].unit;
-    char first = *rule_space(self);
-    if (unit == UNIT_TEXT) return rule_word(self);
-    return isalpha((unsigned char)first) || rule_is_quote(first) ? rule_reference(self) : rule_amount(self, unit);
-}
-
 int rule_parse(rule *self, const char *text, problem *why)
 {
     *self = (rule){ .text = program_copy(text, strlen(text)) };
     rule_reader reader = { self, self->text, why };
-    return rule_selector(&reader) || rule_metric(&reader) || rule_operation(&reader) || rule_value(&reader) ? -1 : 0;
+    if (rule_selector(&reader) || rule_metric(&reader) || rule_operation(&reader)) return -1;
+    const column_unit unit = row_table[self->measure].unit;
+    const char first = *rule_space(&reader);
+    if (unit == UNIT_TEXT) return rule_word(&reader);
+    if (isalpha((unsigned char)first) || rule_is_quote(first)) return rule_reference(&reader);
+    return rule_amount(&reader, unit);
 }
 
 void rule_free(rule *self)

@@ -99,22 +99,6 @@ static uint32_t pass_steady_label(pass_steady *self, const char *label)
     return at + 1;
 }
 
-/* ---- The thread's scope of tags around an allocation */
-
-/* caller_alloc, whose result it is. Timing passes have no tags, which would be measured, too; nor have
-   labels that are no names of tags or beyond GPUARENA_TAGS. */
-static gpuarena_result pass_tags_alloc(caller *by, const op_stream *from, const op *next, void **ptr,
-                                       gpuarena_stream stream)
-{
-    int is_tagged = from->tags && by->pool->arena && !by->timing;
-    uint32_t label = is_tagged ? from->tags[next->first] : 0;
-    if (!label) return caller_alloc(by, ptr, next->value, stream);
-    uint32_t before = gpuarena_tag_scope(gpuarena_tag(from->labels[label - 1]));
-    gpuarena_result result = caller_alloc(by, ptr, next->value, stream);
-    gpuarena_tag_scope(before);
-    return result;
-}
-
 /* ---- Streams by number: found in the ops, in order, made */
 
 static size_t pass_streams_rank(const pass_streams *self, uint64_t number)
@@ -420,7 +404,13 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
     record *recording = run->settings->recording;
     void *ptr = NULL;
     gpuarena_stream stream = pass_handle(run, home);
-    gpuarena_result result = pass_tags_alloc(&run->by, run->stream, next, &ptr, stream);
+    /* timing passes have no tags, which would be measured, too; nor have labels that are no names of tags or beyond
+       GPUARENA_TAGS */
+    int is_tagged = run->stream->tags && run->pool.arena && !run->timing;
+    uint32_t label = is_tagged ? run->stream->tags[next->first] : 0;
+    uint32_t before = label ? gpuarena_tag_scope(gpuarena_tag(run->stream->labels[label - 1])) : 0;
+    gpuarena_result result = caller_alloc(&run->by, &ptr, next->value, stream);
+    if (label) gpuarena_tag_scope(before);
     run->result->ops++;
     run->result->allocs++;
     pass_digest(run, (uint64_t)(uint32_t)result);

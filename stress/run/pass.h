@@ -87,6 +87,7 @@ typedef struct pass_result {
     uint64_t     times;                          /* begun, of settings' */
     uint64_t     ops;                            /* allocations, refused ones too, and frees */
     uint64_t     allocs;                         /* of these, allocations */
+    uint64_t     wall_ns;                        /* of real threads: from the first one's start to the last's end */
     uint64_t     digest;                         /* of ops and results: no addresses */
     uint64_t     driver_calls, driver_vns;       /* on memory, from the first op to the last */
     uint64_t     steady_steps;                   /* repetitions, and the driver's part of them */
@@ -116,19 +117,12 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
         Each thread keeps its own order; it waits for a block that another one has yet to allocate. All else is left
         to the machine, so that no two runs are alike: nothing found here is in a digest */
 
-typedef struct pass_threads_result {
-    pass_status status;                          /* VERIFY_FAILED: the sums are wrong when all threads have ended */
-    uint64_t    ops;                             /* allocations, refused ones too, and frees, of all threads */
-    uint64_t    wall_ns;                         /* from the first one's start to the last one's end */
-    int         kept;                            /* memory could not be given back to the device: ERROR */
-    char        message[512];                    /* VERIFY_FAILED, ERROR: what happened */
-} pass_threads_result;
-
-/* timing NULL: no thread reads a clock between its start and its end. Else each call is between two readings, and the
-   latencies of all threads are added to these. At a refusal all stop, unless settings->skip_oom. Where verify is not
-   off, when all have ended, an arena's sums, its limit and the device's books are compared with the threads' own
-   counts, and gpuarena_check is asked; and then everything must go back to the device. */
+/* Of the result: status (VERIFY_FAILED: the sums are wrong when all threads have ended), ops of all threads, wall_ns,
+   kept, message. timing NULL: no thread reads a clock between its start and its end. Else each call is between two
+   readings, and the latencies of all threads are added to these. At a refusal all stop, unless settings->skip_oom.
+   Where verify is not off, when all have ended, an arena's sums, its limit and the device's books are compared with
+   the threads' own counts, and gpuarena_check is asked; and then everything must go back to the device. */
 void pass_threads_run(const pass_settings *settings, const op_stream *stream, const policy *chosen,
-                      latencies *timing, pass_threads_result *result);
+                      latencies *timing, pass_result *result);
 
 #endif

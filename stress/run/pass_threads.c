@@ -46,7 +46,7 @@ typedef struct threads {
     worker              *workers;
     uint32_t             count;
     int                  must_stop;
-    pass_threads_result *result;
+    pass_result *result;
 } threads;
 
 /* ---- Each thread: its calls in order, with a clock around each where asked for */
@@ -270,7 +270,7 @@ static void threads_drive(threads *run, latencies *timing)
 }
 
 void pass_threads_run(const pass_settings *settings, const op_stream *stream, const policy *chosen,
-                      latencies *timing, pass_threads_result *result)
+                      latencies *timing, pass_result *result)
 {
     threads run = { .settings = settings, .stream = stream, .count = op_stream_threads(stream), .result = result };
     memset(result, 0, sizeof *result);

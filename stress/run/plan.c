@@ -178,6 +178,7 @@ int plan_asks_many(const cli *asked)
 
 static int plan_add_policy(plan *self, const cli *asked, const char *text, problem *why)
 {
+    self->policies = program_resize(self->policies, self->policy_count + 1, sizeof *self->policies);
     policy *made = &self->policies[self->policy_count];
     if (policy_parse(text, asked->values[CLI_LIMIT].number, made, why) || plan_try_policy(self, made, why)) return -1;
     self->policy_count++;
@@ -204,10 +205,6 @@ int plan_policies(plan *self, const cli *asked, problem *why)
         return problem_set(why, EXIT_USAGE, "no policy: -p NAME (%s list policies)", program_name());
     }
     if (plan_check_all(items, "policy", why)) return -1;
-    policy_kind kind;
-    size_t kinds = 0;                            /* `all` is as many */
-    while (policy_kind_at(kinds, &kind)) kinds++;
-    self->policies = program_need(items->item_count * kinds, sizeof *self->policies);
     for (size_t index = 0; index < items->item_count; index++) {
         const char *item = items->items[index];
         int failed = strcmp(item, "all") ? plan_add_policy(self, asked, item, why) : plan_add_all(self, asked, why);
@@ -219,12 +216,13 @@ int plan_policies(plan *self, const cli *asked, problem *why)
 
 static int plan_add_workload(plan *self, const char *text, problem *why)
 {
+    self->workloads = program_resize(self->workloads, self->workload_count + 1, sizeof *self->workloads);
     plan_workload *added = &self->workloads[self->workload_count];
     const op_stream *stream = &added->stream;
     const int is_cuda = self->settings.device.is_cuda;
     const uint64_t times = self->settings.times > 1 ? self->settings.times : 1;
     problem trouble = { 0, "" };
-    added->text = text;
+    *added = (plan_workload){ .text = text };
     if (mix_make(text, &self->options, &added->stream, why)) return -1;
     self->workload_count++;
     self->op_count += stream->op_count;
@@ -262,9 +260,6 @@ static int plan_workloads(plan *self, const cli *asked, problem *why)
         return problem_set(why, EXIT_USAGE, "no workload: -w NAME (%s list workloads)", program_name());
     }
     if (plan_check_all(items, "workload", why)) return -1;
-    size_t families = 0;
-    while (workload_family_at(families)) families++;
-    self->workloads = program_need(items->item_count * families, sizeof *self->workloads);
     for (size_t index = 0; index < items->item_count; index++) {
         const char *item = items->items[index];
         const char *next = index + 1 < items->item_count ? items->items[index + 1] : "all";

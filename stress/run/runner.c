@@ -130,12 +130,12 @@ static void runner_untimed(row *made, uint64_t ops, const char *cause)
 static void runner_time_threads(const runner_job *job, row *made, runner_outcome *outcome)
 {
     const pass_settings *settings = &job->made->settings;
-    pass_threads_result whole, each;
+    pass_result whole, each;
     uint64_t left = settings->warmup + 1;
     do pass_threads_run(settings, &job->workload->stream, job->chosen, NULL, &whole);
     while (--left && whole.status == outcome->status);
     if (whole.status <= PASS_OOM) pass_threads_run(settings, &job->workload->stream, job->chosen, made->times, &each);
-    const pass_threads_result *last = whole.status <= PASS_OOM ? &each : &whole;
+    const pass_result *last = whole.status <= PASS_OOM ? &each : &whole;
     outcome->kept |= last->kept;
     if (last->status > PASS_OOM) runner_void(made, last->status, last->message, outcome);
     else if (whole.status == outcome->status && each.status == outcome->status) {

@@ -16,10 +16,10 @@ static void mix_open(bench *bed, const char *text, uint64_t threads)
     if (mix_make(text, &options, &bed->stream, &why)) give_up(why.text);
 }
 
-static pass_threads_result mix_run(const bench *bed, const char *text)
+static pass_result mix_run(const bench *bed, const char *text)
 {
     policy chosen;
-    pass_threads_result result;
+    pass_result result;
     if (policy_parse(text, 0, &chosen, &why)) give_up(why.text);
     pass_threads_run(&bed->settings, &bed->stream, &chosen, NULL, &result);
     return result;
@@ -29,11 +29,11 @@ static void test_refusal(void)
 {
     bench bed;
     mix_open(&bed, "uniform:n=1000", 4);
-    const pass_threads_result stopped = mix_run(&bed, "paged:limit=64M");
+    const pass_result stopped = mix_run(&bed, "paged:limit=64M");
     CHECK_MSG(stopped.status == PASS_OOM, "a limit is met: %s", stopped.message);
     CHECK(stopped.ops < bed.stream.alloc_count + bed.stream.free_count);
     bed.settings.skip_oom = 1;
-    const pass_threads_result skipped = mix_run(&bed, "paged:limit=64M");
+    const pass_result skipped = mix_run(&bed, "paged:limit=64M");
     CHECK_MSG(skipped.status == PASS_OOM, "and again and again: %s", skipped.message);
     CHECK_MSG(skipped.ops > bed.stream.alloc_count, "all allocations are asked for, and what there is is freed");
     CHECK(skipped.ops < bed.stream.alloc_count + bed.stream.free_count);
@@ -52,7 +52,7 @@ static void test_failures(void)
     for (size_t at = 0; at < sizeof rows / sizeof rows[0]; at++) {
         bed.settings.device.sim.faults = rows[at].faults;
         bed.settings.device.sim.without_vm = rows[at].without_vm;
-        const pass_threads_result result = mix_run(&bed, rows[at].policy);
+        const pass_result result = mix_run(&bed, rows[at].policy);
         CHECK_MSG(result.status == PASS_ERROR && strstr(result.message, rows[at].begins) == result.message &&
                   strstr(result.message, rows[at].says), "%s: %s", rows[at].says, result.message);
     }
@@ -65,7 +65,7 @@ static void test_waiting(void)
     static op ops[] = { { MIB, 1, 0, 0, OP_ALLOC }, { 0, 1, 0, 0, OP_FREE }, { 3, 2, 1, 0, OP_ALLOC } };
     static uint8_t threads[] = { 0, 1, 1 };
     bench bed;
-    pass_threads_result result = { .ops = 3 };
+    pass_result result = { .ops = 3 };
     mix_open(&bed, "uniform:n=1", 1);
     op_stream_free(&bed.stream);
     bed.stream = (op_stream){ .ops = ops, .op_count = 3, .block_count = 2, .alloc_count = 2, .free_count = 1,
