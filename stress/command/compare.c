@@ -52,16 +52,6 @@ static void compare_tell(compare_row *pair, row_column column, const char *befor
              *before ? before : "(empty)", *after ? after : "(empty)", said);
 }
 
-static const char *compare_range(const interval *found, const column_info *measure, char *text, size_t size)
-{
-    char low[40], high[40];
-    metric_show(found->low, measure->unit, low, sizeof low);
-    metric_show(found->high, measure->unit, high, sizeof high);
-    if (!found->count) snprintf(text, size, "several words");
-    else snprintf(text, size, found->low < found->high ? "%s..%s" : "%s", low, high);
-    return text;
-}
-
 /* What is exact, and not the same in all repeats of one file. A simulated device's are the same every time, or
    something is wrong; of a GPU's only ranges that do not meet say anything. */
 static void compare_varied(compare_row *pair, row_column column)
@@ -69,13 +59,14 @@ static void compare_varied(compare_row *pair, row_column column)
     const column_info *measure = &row_table[column];
     const interval from = case_samples(&pair->before, column, 0);
     const interval to = case_samples(&pair->after, column, 0);
-    char before[96], after[96], text[CELL_ROOM];
+    char before[96] = "several words", after[96] = "several words", text[CELL_ROOM];
     int is_simulated = !strncmp(cell_text(&pair->to->cells[COLUMN_DEVICE], text), "sim", 3);
     compare_found found = is_simulated ? COMPARE_CHANGED : COMPARE_AMBIGUOUS;
     int are_apart = from.count && to.count && (to.low > from.high || to.high < from.low);
     if (are_apart && !is_simulated) found = compare_sense(measure, from.low, to.low);
-    compare_tell(pair, column, compare_range(&from, measure, before, sizeof before),
-                 compare_range(&to, measure, after, sizeof after), " (not the same in all repeats)");
+    if (from.count) interval_show(&from, measure->unit, before, sizeof before);
+    if (to.count) interval_show(&to, measure->unit, after, sizeof after);
+    compare_tell(pair, column, before, after, " (not the same in all repeats)");
     compare_raise(&pair->exact, found);
 }
 

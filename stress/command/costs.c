@@ -1,7 +1,6 @@
 /* The command `costs`: measures a device's driver calls, and writes a file for --costs. */
 #include "command.h"
 
-
 /* The file says nothing of these, so that whoever reads it takes them from the defaults. */
 static void costs_tell_missing(const costs_table *table)
 {

@@ -3,7 +3,7 @@
 #include "command.h"
 
 #include "../result/csv.h"
-#include "../run/sweep.h"
+#include "../run/plan.h"
 
 typedef struct merge_file {
     const char *path;

@@ -4,7 +4,6 @@
 
 #include "../policy/policy_name.h"
 #include "../run/runner.h"
-#include "../run/sweep.h"
 
 /* ---- Options that mean nothing to a command, and rules that are about nothing */
 

@@ -2,7 +2,6 @@
 #include "command.h"
 
 #include "../run/pass.h"
-#include "../run/sweep.h"
 #include "../base/search.h"
 #include "../workload/stream.h"
 

@@ -46,30 +46,4 @@ void figure_write(FILE *out, const figure_sheet *sheet, size_t at, const char *p
 typedef struct figure_words { char title[1200], heading[128]; } figure_words;
 void figure_title(figure_words *words, const row *shown, int is_row, const char *what);
 
-/* ---- for the figures' files */
-
-typedef struct drawing {                         /* of one figure */
-    plot                on;
-    const figure_sheet *sheet;
-    const row_list     *list;
-    figure_kind         kind;
-    size_t              first, end;              /* its rows */
-    size_t             *policies;                /* of these the first of each policy, whose colour is its place */
-    size_t              policy_count;
-    uint64_t            most_ops, most_axis_bytes, most_reserved_bytes;      /* of the workload's rows, at least 1 */
-} drawing;
-typedef void figure_draw(drawing *self);
-figure_draw figure_map;
-
-/* From the first op to the last of the workload's rows. */
-plot_axis figure_ops_axis(const drawing *self);
-/* A piece of a text that stands for a cell of a row, which has a number: bytes in a unit that suits, a ratio as what
-   it is above 1. */
-void figure_number(const drawing *self, size_t row_index, row_column column, const char *before, const char *after);
-/* Marks and names where steps begin, above the plot area; room: before axes are drawn. */
-void figure_steps_room(drawing *self);
-void figure_steps(const drawing *self);
-/* A line where memory ran out, from which a text may follow; returns where it stands. */
-double figure_refusal_line(const drawing *self);
-
 #endif

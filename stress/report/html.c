@@ -4,7 +4,7 @@
 
 #include "../../gpuarena.h"
 #include "../policy/policy_name.h"
-#include "../run/sweep.h"
+#include "../run/plan.h"
 #include "figure.h"
 #include "table.h"
 

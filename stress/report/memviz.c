@@ -119,50 +119,40 @@ static int memviz_comes(const record_change *change)
     return change->kind == SIM_CALL_OBTAIN || change->kind == SIM_CALL_VM_MAP;
 }
 
-/* By place, then in order of time, and whether memory is there from here on: segments as they come and go, and both
-   edges of pages that do. */
-static size_t memviz_edges(const record *drawn, int is_mapped, memviz_entry *edges)
+static int memviz_is_pages(const record_change *change)
 {
-    size_t count = 0;
-    for (size_t at = 0; at < drawn->change_count; at++) {
-        const record_change *change = &drawn->changes[at];
-        int is_pages = change->kind == SIM_CALL_VM_MAP || change->kind == SIM_CALL_VM_UNMAP;
-        uint64_t comes = (uint64_t)memviz_comes(change);
-        if (is_pages != is_mapped) continue;
-        edges[count++] = (memviz_entry){ change->offset, at, comes };
-        if (is_mapped) edges[count++] = (memviz_entry){ change->offset + change->bytes, at, !comes };
-    }
-    qsort(edges, count, sizeof *edges, memviz_compare);
-    return count;
+    return change->kind == SIM_CALL_VM_MAP || change->kind == SIM_CALL_VM_UNMAP;
 }
 
-/* Of cudaMalloc's segments the latest of each base, if that came; of pages the runs that are covered. */
-static void memviz_held(const record *drawn, int is_mapped, memviz_entry *list, size_t *held)
-{
-    memviz_entry *edges = program_need(drawn->change_count * 2, sizeof *edges);
-    size_t count = memviz_edges(drawn, is_mapped, edges);
-    uint64_t begin = 0;
-    int depth = 0;
-    for (size_t at = 0; at < count;) {
-        const uint64_t place = edges[at].key;
-        int before = depth;
-        for (; at < count && edges[at].key == place; at++) depth += edges[at].third ? 1 : -1;
-        const memviz_entry *last = &edges[at - 1];
-        uint64_t bytes = drawn->changes[last->second].bytes;
-        if (!is_mapped && last->third) list[(*held)++] = (memviz_entry){ place, bytes, 0 };
-        if (is_mapped && before <= 0 && depth > 0) begin = place;
-        if (is_mapped && before > 0 && depth <= 0) list[(*held)++] = (memviz_entry){ begin, place - begin, 1 };
-    }
-    free(edges);
-}
-
-/* Held at the end of the record, by offset; free them. */
+/* Held at the end of the record, by offset; free them. Of cudaMalloc's segments the latest of each base, if that
+   came; of pages the runs that are covered, by both edges of all that came or went, behind the segments. */
 static memviz_entry *memviz_segments(const record *drawn, size_t *count)
 {
+    const uint64_t pages = (uint64_t)1 << 63;    /* of a key */
+    memviz_entry *edges = program_need(drawn->change_count * 2, sizeof *edges);
     memviz_entry *list = program_need(drawn->change_count * 2, sizeof *list);
+    size_t edge_count = 0;
+    uint64_t begin = 0;
+    int depth = 0;
+    for (size_t at = 0; at < drawn->change_count; at++) {
+        const record_change *change = &drawn->changes[at];
+        const uint64_t kind = memviz_is_pages(change) ? pages : 0, comes = (uint64_t)memviz_comes(change);
+        edges[edge_count++] = (memviz_entry){ kind | change->offset, at, comes };
+        if (kind) edges[edge_count++] = (memviz_entry){ kind | (change->offset + change->bytes), at, !comes };
+    }
+    qsort(edges, edge_count, sizeof *edges, memviz_compare);
     *count = 0;
-    memviz_held(drawn, 0, list, count);
-    memviz_held(drawn, 1, list, count);
+    for (size_t at = 0; at < edge_count;) {
+        const uint64_t key = edges[at].key, place = key & ~pages;
+        const int before = depth;
+        for (; at < edge_count && edges[at].key == key; at++) depth += key < pages ? 0 : edges[at].third ? 1 : -1;
+        const memviz_entry *last = &edges[at - 1];
+        uint64_t bytes = drawn->changes[last->second].bytes;
+        if (key < pages && last->third) list[(*count)++] = (memviz_entry){ place, bytes, 0 };
+        if (before <= 0 && depth > 0) begin = place;
+        if (before > 0 && depth <= 0) list[(*count)++] = (memviz_entry){ begin, place - begin, 1 };
+    }
+    free(edges);
     qsort(list, *count, sizeof *list, memviz_compare);
     return list;
 }
@@ -250,9 +240,8 @@ static void memviz_happen(memviz *self, const memviz_entry *event)
     const memviz_kind kind = (memviz_kind)event->second;
     if (kind == MEMVIZ_CHANGE) {
         const record_change *change = &drawn->changes[event->third];
-        int is_pages = change->kind == SIM_CALL_VM_MAP || change->kind == SIM_CALL_VM_UNMAP;
-        memviz_item(self, changes[is_pages][memviz_comes(change)], "addr", MEMVIZ_BASE + change->offset,
-                    change->bytes, 0, change->now_vns, NULL);
+        const char *action = changes[memviz_is_pages(change)][memviz_comes(change)];
+        memviz_item(self, action, "addr", MEMVIZ_BASE + change->offset, change->bytes, 0, change->now_vns, NULL);
     } else if (kind == MEMVIZ_REFUSAL) {
         const cell *left = &self->shown->cells[COLUMN_OOM_FREE];
         memviz_item(self, "oom", "device_free", left->kind == CELL_COUNT ? left->count : 0,

@@ -11,7 +11,6 @@
 #include "../measure/costs.h"
 #include "../result/csv.h"
 #include "../run/plan.h"
-#include "../run/sweep.h"
 #include "../workload/workload.h"
 #include "table.h"
 

@@ -71,6 +71,16 @@ interval interval_of(long double *samples, size_t count, int is_timed)
     return found;
 }
 
+const char *interval_show(const interval *self, column_unit unit, char *text, size_t size)
+{
+    char from[40], to[40];
+    metric_show(self->low, unit, from, sizeof from);
+    metric_show(self->high, unit, to, sizeof to);
+    if (!strcmp(from, to) || (self->is_timed && !self->is_known)) snprintf(text, size, "%s", to);
+    else snprintf(text, size, "%.20s..%.20s", from, to);
+    return text;
+}
+
 /* ---- Finding rows by their keys */
 
 const char *case_policy(const row *of)
@@ -618,17 +628,6 @@ static gate_outcome gate_compare(const rule *judged, const interval *value, cons
     return !some ? GATE_PASS : all || (!value->is_timed && !limit->is_timed) ? GATE_FAIL : GATE_AMBIGUOUS;
 }
 
-/* "-": there is none. */
-static void gate_show(const interval *shown, column_unit unit, char *text, size_t size)
-{
-    char from[40], to[40];
-    if (!shown->count) return;
-    metric_show(shown->low, unit, from, sizeof from);
-    metric_show(shown->high, unit, to, sizeof to);
-    if (!strcmp(from, to) || (shown->is_timed && !shown->is_known)) snprintf(text, size, "%s", to);
-    else snprintf(text, size, "%.20s..%.20s", from, to);
-}
-
 /* What the rule makes of the rows it compares with; the verdict's note says why there is none. */
 static interval gate_limit(const gate *self, const row *of, gate_verdict *made)
 {
@@ -658,8 +657,8 @@ static void gate_judge_number(const gate *self, const row *of, gate_verdict *mad
     const case_rows rows = { &self->by_found, case_find(&self->by_found, of, made->policy) };
     const interval value = case_samples(&rows, judged->measure,
                                         row_table[judged->measure].is_timed == COLUMN_IS_TIMED);
-    gate_show(&value, unit, made->value, sizeof made->value);
-    gate_show(&limit, unit, made->limit, sizeof made->limit);
+    if (value.count) interval_show(&value, unit, made->value, sizeof made->value);
+    if (limit.count) interval_show(&limit, unit, made->limit, sizeof made->limit);
     if (!value.count) snprintf(made->note, sizeof made->note, "no %s in this row", judged->column);
     if (!value.count || !limit.count) return;
     made->outcome = gate_compare(judged, &value, &limit);

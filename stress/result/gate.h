@@ -29,6 +29,8 @@ typedef struct interval {
 } interval;
 
 interval interval_of(long double *samples, size_t count, int is_timed);     /* sorts them */
+/* "1.5..2.5", or one value, where both ends are shown alike or nothing says where it lies. Returns text. */
+const char *interval_show(const interval *self, column_unit unit, char *text, size_t size);
 
 /* ---- Rows by what they are: the same case is equal in every key that both lists have */
 

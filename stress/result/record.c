@@ -65,6 +65,14 @@ static void record_lay_out(record *self)
 
 /* ---- Samples: of every bucket of ops those that are extreme in something */
 
+/* Samples of a bucket that stay: those that are extreme in a figure, the first of equals, and the last. */
+enum { RECORD_KEPT_LAST = 7, RECORD_KEPT };
+
+typedef struct record_bucket {
+    int           is_used;
+    record_sample kept[RECORD_KEPT];
+} record_bucket;
+
 /* The highest of each stays. */
 static void record_figures(const memory_use *use, uint64_t figures[RECORD_KEPT_LAST])
 {

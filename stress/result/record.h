@@ -94,14 +94,4 @@ void record_measure(record *self, const memory_use *use);                    /* 
 void record_refuse(record *self, uint64_t requested_bytes);
 void record_finish(record *self, uint64_t op_count);
 
-/* ---- What a record is finished with: samples out of buckets, offsets out of addresses */
-
-/* Samples of a bucket that stay: those that are extreme in a figure, the first of equals, and the last. */
-enum { RECORD_KEPT_LAST = 7, RECORD_KEPT };
-
-typedef struct record_bucket {
-    int           is_used;
-    record_sample kept[RECORD_KEPT];
-} record_bucket;
-
 #endif

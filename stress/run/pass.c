@@ -1,9 +1,27 @@
-/* Drives every op of a stream through a pool, and after each one measures and verifies. */
+/* Drives every op of a stream through a pool, and after each one measures and verifies; or its calls by real threads,
+   and adds up when they have ended. */
 #include "pass.h"
 
 #include <ctype.h>
+#include <sched.h>
 
-/* ---- Calls to the pool, and clocks around them */
+#include "../base/program.h"
+#include "../base/rounds.h"
+#include "../base/text.h"
+
+/* ---- Who calls the pool, a pass or one of its threads: how long each call takes, whether it needed the driver, and
+        when it was meant to begin */
+
+typedef struct caller {                          /* set before: the first four; the rest zero */
+    pool              *pool;
+    latencies         *timing;                   /* of a timing pass: one clock pair around each call; NULL: none */
+    arrivals          *arrivals;                 /* NULL: none is kept .. */
+    uint64_t           rate;                     /* .. arrivals a second; 0: each when the one before is done */
+    uint64_t           start_ns, begun_ns, due_ns;           /* virtual */
+    uint64_t           arrived;                  /* operations so far .. */
+    int                is_due;                   /* .. the latest of which has not been made yet */
+    uint64_t           misses;                   /* allocations that called the driver, refused ones too */
+} caller;
 
 #define PASS_SECOND_NS UINT64_C(1000000000)
 
@@ -38,7 +56,8 @@ static void caller_served(caller *self)
     histogram_add(&self->arrivals->served, now_ns - self->begun_ns);
 }
 
-gpuarena_result caller_alloc(caller *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
+/* pool_alloc and pool_free, whose results they are. */
+static gpuarena_result caller_alloc(caller *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
 {
     latencies *timing = self->timing;
     uint64_t calls = device_calls(), start_ns = timing ? progress_clock_ns() : 0;
@@ -53,7 +72,7 @@ gpuarena_result caller_alloc(caller *self, void **ptr, uint64_t bytes, gpuarena_
     return result;
 }
 
-gpuarena_result caller_free(caller *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
+static gpuarena_result caller_free(caller *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     uint64_t start_ns = self->timing ? progress_clock_ns() : 0;
     gpuarena_result result = pool_free(self->pool, ptr, bytes, stream);
@@ -99,7 +118,24 @@ static uint32_t pass_steady_label(pass_steady *self, const char *label)
     return at + 1;
 }
 
-/* ---- Streams by number: found in the ops, in order, made */
+/* ---- What the program of an op stream does on the GPU: its streams, one each of the device's, made before the first
+        op */
+
+enum { PASS_MAX_STREAMS = 1024 };                /* clocks are as long as there are streams, and one each */
+
+typedef struct pass_stream {
+    uint64_t        number;                      /* in the op stream */
+    gpuarena_stream handle;                      /* number 0: NULL, the device's default stream, which nobody makes */
+    uint64_t        threads;                     /* that use it, by bit */
+    int             has_kernels;                 /* 1: these say themselves what work there is */
+} pass_stream;
+
+typedef struct pass_streams {                    /* zeroed: none */
+    device      *device;
+    uint32_t     count;
+    pass_stream  list[PASS_MAX_STREAMS];         /* by number, as the device numbers its own; the first's is 0 */
+    int          has_kernels;                    /* of any */
+} pass_streams;
 
 static size_t pass_streams_rank(const pass_streams *self, uint64_t number)
 {
@@ -108,7 +144,8 @@ static size_t pass_streams_rank(const pass_streams *self, uint64_t number)
     return rank;
 }
 
-uint32_t pass_streams_index(const pass_streams *self, uint64_t number)
+/* Of one that is in the op stream. */
+static uint32_t pass_streams_index(const pass_streams *self, uint64_t number)
 {
     return number ? (uint32_t)pass_streams_rank(self, number) : 0;
 }
@@ -150,7 +187,7 @@ static int pass_streams_find(pass_streams *self, const op_stream *stream, proble
     return 0;
 }
 
-int pass_streams_open(pass_streams *self, const op_stream *stream, device *on, problem *why)
+static int pass_streams_open(pass_streams *self, const op_stream *stream, device *on, problem *why)
 {
     *self = (pass_streams){ .device = on };
     if (pass_streams_find(self, stream, why)) return -1;
@@ -160,7 +197,8 @@ int pass_streams_open(pass_streams *self, const op_stream *stream, device *on, p
     return 0;
 }
 
-int pass_streams_close(pass_streams *self, problem *why)
+/* Destroys them; closed whatever it answers. */
+static int pass_streams_close(pass_streams *self, problem *why)
 {
     int failed = 0;
     for (uint32_t index = 0; index < self->count; index++) {
@@ -619,10 +657,10 @@ static int pass_end(pass *run)
     return oracle_end(run->oracle, run->op, reserved_bytes) ? pass_violated(run) : 0;
 }
 
-static int pass_open(pass *run, const policy *chosen)
+/* is_asked: there is an oracle. */
+static int pass_open(pass *run, const policy *chosen, int is_asked)
 {
     const pass_settings *settings = run->settings;
-    const int is_asked = !run->timing && !settings->is_probe;
     device_config config = settings->device;
     config.is_unjudged = !is_asked || settings->verify == VERIFY_OFF;
     run->device = device_open(&config, &run->why);
@@ -644,18 +682,24 @@ static int pass_open(pass *run, const policy *chosen)
 }
 
 /* Of memory that is kept whoever comes next has so much less: no result may hide it. */
-static void pass_close(pass *run)
+static int pass_leave(pass *run, problem *kept)
 {
-    problem kept = { 0, "" }, unheard = { 0, "" };
-    pass_result *result = run->result;
-    record_finish(run->settings->recording, result->ops);        /* that of what could not be opened */
+    problem unheard = { 0, "" };
+    record_finish(run->settings->recording, run->result->ops);   /* that of what could not be opened */
     oracle_destroy(run->oracle);
     free(run->blocks);
     free(run->clocks);
     free(run->uses);
     pool_close(&run->pool);
     (void)pass_streams_close(&run->streams, &unheard);
-    if (!device_close(run->device, &kept)) return;
+    return device_close(run->device, kept);
+}
+
+static void pass_close(pass *run)
+{
+    problem kept = { 0, "" };
+    pass_result *result = run->result;
+    if (!pass_leave(run, &kept)) return;
     if (result->status <= PASS_OOM) result->needed_ops = UINT64_MAX;
     result->status = PASS_ERROR;
     result->kept = 1;
@@ -669,7 +713,7 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
                  .has_steps = pass_has_steps(stream) };
     memset(result, 0, sizeof *result);
     result->digest = DIGEST_START;
-    if (pass_open(&run, chosen)) {
+    if (pass_open(&run, chosen, !timing && !settings->is_probe)) {
         pass_stop(&run, PASS_ERROR, "%s", run.why.text);
         if (!run.device) result->needed_ops = 0;
         else if (!run.pool.device) result->needed_ops = UINT64_MAX;          /* the streams of all ops are too many */
@@ -689,4 +733,265 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
         result->digest = digest;
     }
     pass_close(&run);
+}
+
+/* ---- By real threads: each thread's calls in order, with a clock around each where asked for */
+
+enum { WORKERS_APART = 128 };                    /* bytes that keep two threads' counters out of one cache line */
+
+typedef enum slot_state { SLOT_EMPTY, SLOT_LIVE, SLOT_REFUSED, SLOT_FREED } slot_state;
+typedef struct slot {                            /* a block */
+    void           *ptr;                         /* written before the state is, read after */
+    uint64_t        bytes;
+    gpuarena_stream home;                        /* of its allocation */
+    int             state;
+} slot;
+
+typedef struct step {                            /* one call */
+    slot           *of;
+    gpuarena_stream stream;
+    int             is_free;
+} step;
+
+typedef struct worker {                          /* set before: all up to the steps; the rest zero */
+    struct threads *all;
+    pool            pool;                        /* the one of all threads, with books of its own for `raw` */
+    caller          by;                          /* its timing is owned, as are: */
+    step           *steps;
+    size_t          step_count, step_capacity;
+    uint64_t        ops;
+    uint64_t        alloc_count, free_count;     /* that succeeded, of more than 0 bytes */
+    int             refused;
+    const char     *failed_call;                 /* NULL: none */
+    gpuarena_result failed_result;
+    char            apart[WORKERS_APART];
+} worker;
+
+typedef struct threads {
+    pass     of;                                 /* which they make together: it drives nothing */
+    slot    *slots;                              /* one thread's side by side: it writes to memory of its own */
+    worker  *workers;
+    uint32_t count;
+    int      must_stop;
+} threads;
+
+static int worker_must_stop(const worker *self)
+{
+    return __atomic_load_n(&self->all->must_stop, __ATOMIC_RELAXED);
+}
+
+static void worker_failed(worker *self, const char *call, gpuarena_result result)
+{
+    self->failed_call = call;
+    self->failed_result = result;
+    __atomic_store_n(&self->all->must_stop, 1, __ATOMIC_RELAXED);
+}
+
+static void worker_alloc(worker *self, const step *next)
+{
+    slot *made = next->of;
+    void *ptr = NULL;
+    gpuarena_result result = caller_alloc(&self->by, &ptr, made->bytes, next->stream);
+    self->ops++;
+    made->ptr = ptr;
+    __atomic_store_n(&made->state, result ? SLOT_REFUSED : SLOT_LIVE, __ATOMIC_RELEASE);
+    if (!result) {
+        self->alloc_count += made->bytes != 0;
+    } else if (result != GPUARENA_OUT_OF_MEMORY) {
+        worker_failed(self, "alloc", result);
+    } else {
+        self->refused = 1;
+        if (!self->all->of.settings->skip_oom) __atomic_store_n(&self->all->must_stop, 1, __ATOMIC_RELAXED);
+    }
+}
+
+/* Whoever allocates the block may be behind. */
+static void worker_free(worker *self, const step *next)
+{
+    slot *freed = next->of;
+    int state;
+    while ((state = __atomic_load_n(&freed->state, __ATOMIC_ACQUIRE)) == SLOT_EMPTY && !worker_must_stop(self)) {
+        sched_yield();
+    }
+    if (state != SLOT_LIVE) return;
+    gpuarena_stream stream = self->pool.goes_home ? freed->home : next->stream;
+    gpuarena_result result = caller_free(&self->by, freed->ptr, freed->bytes, stream);
+    self->ops++;
+    if (result) {
+        worker_failed(self, "free", result);
+        return;
+    }
+    freed->state = SLOT_FREED;                   /* by nobody else: a block is freed once */
+    self->free_count += freed->bytes != 0;
+}
+
+static void worker_run(void *argument)
+{
+    worker *self = argument;
+    for (size_t at = 0; at < self->step_count && !worker_must_stop(self); at++) {
+        const step *next = &self->steps[at];
+        if (next->is_free) worker_free(self, next);
+        else worker_alloc(self, next);
+    }
+}
+
+/* ---- What they did, when all have ended */
+
+PROBLEM_FORMAT(3, 4)
+static int threads_fail(threads *all, pass_status status, const char *format, ...)
+{
+    if (all->of.result->status > PASS_OOM) return -1;
+    PROBLEM_PRINT(all->of.result->message, sizeof all->of.result->message, format);
+    all->of.result->status = status;
+    return -1;
+}
+
+/* *known: what the arena must say of it. */
+static int threads_add_up(threads *all, latencies *timing, oracle_sums *known)
+{
+    pool_refusal refusal;
+    for (uint32_t at = 0; at < all->count; at++) {
+        const worker *self = &all->workers[at];
+        all->of.result->ops += self->ops;
+        if (self->refused) all->of.result->status = PASS_OOM;
+        if (timing) latencies_merge(timing, self->by.timing);
+        known->alloc_count += self->alloc_count;
+        known->free_count += self->free_count;
+    }
+    for (uint32_t at = 0; at < all->count; at++) {
+        worker *self = &all->workers[at];
+        if (!self->failed_call) continue;
+        pool_last_refusal(&self->pool, &refusal);
+        return threads_fail(all, PASS_ERROR, "thread %" PRIu32 ": %s: %s: %.300s", at, self->failed_call,
+                            gpuarena_result_name(self->failed_result), refusal.text);
+    }
+    return 0;
+}
+
+/* No call is in progress: what the arena says must be exact. */
+static int threads_sums(threads *all, oracle_sums *known)
+{
+    gpuarena_stats stats;
+    char message[256] = "";
+    gpuarena_get_stats(all->of.pool.arena, &stats);
+    known->live_bytes = stats.live_bytes;
+    known->limit_bytes = all->of.pool.limit_bytes;
+    known->holder = all->of.pool.rounds_up ? NULL : all->of.device;
+    for (size_t at = 0; at < all->of.stream->block_count; at++) {
+        if (all->slots[at].state != SLOT_LIVE) continue;
+        known->requested_bytes += all->slots[at].bytes;
+        known->live_count += all->slots[at].bytes != 0;
+    }
+    if (oracle_differ(known, &stats, message, sizeof message)) {
+        return threads_fail(all, PASS_VERIFY_FAILED, "%" PRIu32 " threads: %s", all->count, message);
+    }
+    if (!gpuarena_check(all->of.pool.arena, message, sizeof message)) return 0;
+    return threads_fail(all, PASS_VERIFY_FAILED, "%" PRIu32 " threads: check: %s", all->count, message);
+}
+
+/* What is live is freed, and all of it goes back to the device. */
+static int threads_end(threads *all)
+{
+    gpuarena_stats stats;
+    for (size_t at = 0; at < all->of.stream->block_count; at++) {
+        slot *left = &all->slots[at];
+        if (left->state != SLOT_LIVE) continue;
+        gpuarena_result result = pool_free(&all->of.pool, left->ptr, left->bytes, left->home);
+        if (result) {
+            return threads_fail(all, PASS_VERIFY_FAILED, "%" PRIu32 " threads: free at the end: %s", all->count,
+                                gpuarena_result_name(result));
+        }
+    }
+    gpuarena_result result = pool_trim(&all->of.pool);
+    if (result) return threads_fail(all, PASS_ERROR, "trim: %s", gpuarena_result_name(result));
+    gpuarena_get_stats(all->of.pool.arena, &stats);
+    if (!stats.reserved_bytes) return 0;
+    return threads_fail(all, PASS_VERIFY_FAILED, "%" PRIu32 " threads: reserved_at_end: expected 0, found %" PRIu64,
+                        all->count, stats.reserved_bytes);
+}
+
+/* ---- Lists of calls for each thread, made before they start */
+
+static void threads_lists(threads *all)
+{
+    const op_stream *stream = all->of.stream;
+    slot *next_slot[WORKLOAD_MAX_THREADS] = { all->slots };      /* behind the blocks of the threads before it */
+    slot **slot_of = program_need(stream->block_count, sizeof(slot *));      /* by block */
+    size_t allocs[WORKLOAD_MAX_THREADS] = { 0 };
+    for (size_t at = 0; at < stream->op_count; at++) {
+        allocs[op_stream_thread(stream, at)] += stream->ops[at].kind == OP_ALLOC;
+    }
+    for (uint32_t thread = 1; thread < all->count; thread++) {
+        next_slot[thread] = next_slot[thread - 1] + allocs[thread - 1];
+    }
+    for (size_t at = 0; at < stream->op_count; at++) {
+        const op *from = &stream->ops[at];
+        const uint32_t thread = op_stream_thread(stream, at);
+        const int is_free = from->kind == OP_FREE;
+        if (!is_free && from->kind != OP_ALLOC) continue;
+        gpuarena_stream handle = all->of.streams.list[pass_streams_index(&all->of.streams, from->stream)].handle;
+        if (!is_free) {
+            slot *made = slot_of[from->first] = next_slot[thread]++;
+            made->bytes = from->value;
+            made->home = handle;
+        }
+        const step made = { slot_of[from->first], handle, is_free };
+        worker *self = &all->workers[thread];
+        ARRAY_RESERVE(self->steps, self->step_capacity, self->step_count + 1);
+        self->steps[self->step_count++] = made;
+    }
+    free(slot_of);
+}
+
+static int threads_open(threads *all, const policy *chosen, int is_timed)
+{
+    if (pass_open(&all->of, chosen, 0)) return threads_fail(all, PASS_ERROR, "%s", all->of.why.text);
+    all->slots = program_need(all->of.stream->block_count, sizeof *all->slots);
+    all->workers = program_need(all->count, sizeof *all->workers);
+    for (uint32_t at = 0; at < all->count; at++) {
+        worker *self = &all->workers[at];
+        self->all = all;
+        self->pool = all->of.pool;
+        self->by.pool = &self->pool;
+        if (is_timed) self->by.timing = program_need(1, sizeof *self->by.timing);
+    }
+    threads_lists(all);
+    return 0;
+}
+
+static void threads_close(threads *all)
+{
+    problem kept = { 0, "" };
+    for (uint32_t at = 0; all->workers && at < all->count; at++) {
+        free(all->workers[at].by.timing);
+        free(all->workers[at].steps);
+    }
+    free(all->workers);
+    free(all->slots);
+    if (!pass_leave(&all->of, &kept)) return;
+    all->of.result->kept = 1;
+    (void)threads_fail(all, PASS_ERROR, "%s", kept.text);
+}
+
+static void threads_drive(threads *all, latencies *timing)
+{
+    problem why = { 0, "" };
+    oracle_sums known = { .live_bytes = 0 };
+    if (crowd_run(NULL, worker_run, all->workers, all->count, sizeof *all->workers, &all->of.result->wall_ns, &why)) {
+        (void)threads_fail(all, PASS_ERROR, "%s", why.text);                 /* the machine has no more threads */
+        return;
+    }
+    int failed = threads_add_up(all, timing, &known);
+    if (failed || !all->of.pool.arena || all->of.settings->verify == VERIFY_OFF) return;
+    if (!threads_sums(all, &known)) (void)threads_end(all);
+}
+
+void pass_threads_run(const pass_settings *settings, const op_stream *stream, const policy *chosen,
+                      latencies *timing, pass_result *result)
+{
+    threads all = { .of = { .settings = settings, .stream = stream, .result = result },
+                    .count = op_stream_threads(stream) };
+    memset(result, 0, sizeof *result);
+    if (!threads_open(&all, chosen, timing != NULL)) threads_drive(&all, timing);
+    threads_close(&all);
 }

@@ -13,49 +13,8 @@
 #include "../result/record.h"
 #include "oracle.h"
 
-/* ---- Who calls the pool, a pass or one of its threads: how long each call takes, whether it needed the driver, and
-        when it was meant to begin */
-
-typedef struct caller {                          /* set before: the first four; the rest zero */
-    pool              *pool;
-    latencies         *timing;                   /* of a timing pass: one clock pair around each call; NULL: none */
-    arrivals          *arrivals;                 /* NULL: none is kept .. */
-    uint64_t           rate;                     /* .. arrivals a second; 0: each when the one before is done */
-    uint64_t           start_ns, begun_ns, due_ns;           /* virtual */
-    uint64_t           arrived;                  /* operations so far .. */
-    int                is_due;                   /* .. the latest of which has not been made yet */
-    uint64_t           misses;                   /* allocations that called the driver, refused ones too */
-} caller;
-
-/* pool_alloc and pool_free, whose results they are. */
-gpuarena_result caller_alloc(caller *self, void **ptr, uint64_t bytes, gpuarena_stream stream);
-gpuarena_result caller_free(caller *self, void *ptr, uint64_t bytes, gpuarena_stream stream);
-
-/* ---- What the program of an op stream does on the GPU: its streams, one each of the device's, made before the first
-        op */
-
-enum { PASS_MAX_STREAMS = 1024 };                /* clocks are as long as there are streams, and one each */
-
-typedef struct pass_stream {
-    uint64_t        number;                      /* in the op stream */
-    gpuarena_stream handle;                      /* number 0: NULL, the device's default stream, which nobody makes */
-    uint64_t        threads;                     /* that use it, by bit */
-    int             has_kernels;                 /* 1: these say themselves what work there is */
-} pass_stream;
-
-typedef struct pass_streams {                    /* zeroed: none */
-    device      *device;
-    uint32_t     count;
-    pass_stream  list[PASS_MAX_STREAMS];         /* by number, as the device numbers its own; the first's is 0 */
-    int          has_kernels;                    /* of any */
-} pass_streams;
-
-/* All below that answer an int: 0, or -1 and EXIT_HARNESS: the device failed; of the first two also EXIT_USAGE: the
-   op stream has more than PASS_MAX_STREAMS. */
-int      pass_streams_fit(const op_stream *stream, problem *why);            /* whether it can be opened */
-int      pass_streams_open(pass_streams *self, const op_stream *stream, device *on, problem *why);
-int      pass_streams_close(pass_streams *self, problem *why);       /* destroys them; closed whatever it answers */
-uint32_t pass_streams_index(const pass_streams *self, uint64_t number);      /* of one that is in the op stream */
+/* Whether there are few enough streams for a pass: 0, or -1 and a problem, EXIT_USAGE. */
+int pass_streams_fit(const op_stream *stream, problem *why);
 
 typedef struct pass_settings {
     device_config device;

@@ -1,9 +1,16 @@
-/* Two passes over the same operations, and their numbers as cells. */
+/* Two passes over the same operations, and their numbers as cells; rows that take several runs. */
 #include "runner.h"
+
+#include "../base/program.h"
+#include "../base/progress.h"
+#include "../base/search.h"
+#include "../base/text.h"
+#include "../workload/workload.h"
 
 static const char *const runner_status_names[] = { "ok", "oom", "verify_failed", "error" };
 
-void runner_identity(const runner_job *job, row *made)
+/* Of any kind of row: all cells are empty but those that name it. */
+static void runner_identity(const runner_job *job, row *made)
 {
     memset(made, 0, sizeof *made);
     row_text(made, COLUMN_WORKLOAD, job->workload->text);
@@ -49,7 +56,7 @@ static void runner_oom(const pass_oom *oom, uint64_t times, row *made)
     text_add(made->note, sizeof made->note, "%s", oom->refusal.text);
 }
 
-void runner_status(pass_status status, const char *message, row *made, runner_outcome *outcome)
+static void runner_status(pass_status status, const char *message, row *made, runner_outcome *outcome)
 {
     outcome->status = status;
     row_text(made, COLUMN_STATUS, runner_status_names[status]);
@@ -282,4 +289,432 @@ int repeat_is_over(repeat *self, row_list *rows, uint64_t times)
         if (rows->rows[at].times) row_text(&rows->rows[at], COLUMN_ENDED, rounds_end_name(end));
     }
     return end != ROUNDS_GO_ON;
+}
+
+/* ---- Rows that take several runs, the smallest limit or the largest batch: the runs, and what the last ones say */
+
+typedef struct search {
+    const runner_job *job;
+    row              *made;
+    runner_outcome   *outcome;
+    uint64_t          probes;
+    pass_result       refused;                   /* of the last run that did not complete */
+    int               is_over;                   /* the row has an error, and says so */
+} search;
+
+/* -1. */
+static int search_end(search *self, const pass_result *result)
+{
+    self->is_over = 1;
+    self->outcome->needed_ops = result->needed_ops;
+    self->outcome->kept = result->kept;
+    runner_status(result->status, result->message, self->made, self->outcome);
+    return -1;
+}
+
+static int search_fail(search *self, uint64_t needed_ops, const char *text)
+{
+    pass_result result = { .status = PASS_ERROR, .needed_ops = needed_ops };
+    snprintf(result.message, sizeof result.message, "%s", text);
+    return search_end(self, &result);
+}
+
+/* The run that counts, with every check. */
+static void search_cells(const search *self, const pass_result *result)
+{
+    row *made = self->made;
+    row_count(made, COLUMN_REQUESTED_PEAK, result->memory.requested_peak_bytes);
+    row_count(made, COLUMN_DRIVER_CALLS, result->driver_calls);
+    runner_status(PASS_OK, "", made, self->outcome);
+    if (self->job->chosen->family != POLICY_ARENA) return;
+    row_count(made, COLUMN_REMAPPED_PAGES, result->remapped_pages);
+    row_count(made, COLUMN_GPU_WAITS, result->gpu_waits);
+}
+
+int search_check(const cli *asked, problem *why)
+{
+    const char *times = asked->values[CLI_TIMES].text;
+    if (times && !strcmp(times, "auto")) {
+        return problem_set(why, EXIT_USAGE, "--repeat auto means nothing to batch, which measures no time");
+    }
+    if (strcmp(asked->values[CLI_ON_OOM].text, "skip")) return 0;
+    return problem_set(why, EXIT_USAGE, "--on-oom skip: not with %s, where a workload completes or does not",
+                       asked->command);
+}
+
+/* A GPU that is shared may not have for the run that counts what it had for the probe. */
+static const char search_changed[] = "completed, and then it did not; another process may have taken memory";
+
+/* ---- capacity: runs under ever closer limits */
+
+int capacity_check_plan(const plan *made, problem *why)
+{
+    for (const policy *chosen = made->policies; chosen < made->policies + made->policy_count; chosen++) {
+        if (!policy_has_limit(chosen)) continue;
+        return problem_set(why, EXIT_USAGE,
+                           "policy '%s' has a limit key: not with capacity, which searches for the limit",
+                           chosen->text);
+    }
+    return 0;
+}
+
+/* One run with so many bytes of the device and no more, and which options of `run` show it again: a limit, or a
+   smaller device. */
+static void capacity_run(search *self, uint64_t bytes, int is_probe, pass_result *result)
+{
+    pass_settings settings = self->job->made->settings;
+    policy limited = *self->job->chosen;
+    if (policy_takes_limit(&limited)) {
+        self->outcome->limit_bytes = limited.config.limit_bytes = bytes;
+    } else {
+        settings.device.sim.capacity_bytes = bytes + settings.device.sim.context_bytes;
+        self->outcome->capacity_bytes = settings.device.sim.capacity_bytes;
+    }
+    settings.is_probe = is_probe;
+    self->probes++;
+    pass_run(&settings, &self->job->workload->stream, &limited, NULL, result);
+}
+
+/* Of the last run. */
+static void capacity_error(search *self, uint64_t bytes, const char *what)
+{
+    char text[128];
+    snprintf(text, sizeof text, "under a limit of %" PRIu64 " bytes: %s", bytes, what);
+    (void)search_fail(self, UINT64_MAX, text);
+}
+
+/* A policy that cannot even be opened under a limit does not complete under it: it could without one. */
+static int capacity_probe(void *user, uint64_t bytes)
+{
+    search *self = user;
+    pass_result result;
+    capacity_run(self, bytes, 1, &result);
+    if (result.status == PASS_OK) return 1;
+    if (result.status == PASS_OOM || (result.is_unopened && !result.kept)) {
+        self->refused = result;
+        return 0;
+    }
+    return search_end(self, &result);
+}
+
+static void capacity_stop(const pass_result *result, row *made)
+{
+    int is_opened = result->oom.happened;
+    row_count(made, COLUMN_STOP_OP, is_opened ? result->oom.op : 0);
+    row_text(made, COLUMN_STOP_REASON, is_opened ? result->oom.refusal.reason : "not_opened");
+    snprintf(made->note, sizeof made->note, "%s", is_opened ? result->oom.refusal.text : result->message);
+}
+
+static void capacity_cells(const search *self, const pass_result *result, uint64_t limit_bytes)
+{
+    uint64_t requested_bytes = result->memory.requested_peak_bytes;
+    row_count(self->made, COLUMN_MIN_LIMIT, limit_bytes);
+    if (requested_bytes) row_real(self->made, COLUMN_RATIO, (double)limit_bytes / (double)requested_bytes);
+    row_count(self->made, COLUMN_PROBES, self->probes);
+    search_cells(self, result);
+}
+
+static void capacity_bisect(search *self, const pass_result *unlimited)
+{
+    const device_config *config = &self->job->made->settings.device;
+    const model_kind *kind = self->job->chosen->model;
+    uint64_t requested_bytes = unlimited->memory.requested_peak_bytes, beyond_bytes = kind ? kind->beyond_bytes : 0;
+    uint64_t least_bytes = memory_round_up(requested_bytes > beyond_bytes ? requested_bytes - beyond_bytes : 1,
+                                           CAPACITY_GRANULE);
+    uint64_t likely_bytes = memory_round_up(unlimited->memory.reserved_peak_bytes, CAPACITY_GRANULE);
+    search_bounds bounds = { least_bytes, likely_bytes, likely_bytes };
+    search_found found = { 0, 0 };
+    if (!config->is_cuda && config->sim.capacity_bytes > likely_bytes) {
+        bounds.most = config->sim.capacity_bytes / CAPACITY_GRANULE * CAPACITY_GRANULE;
+    }
+    int answer = capacity_search(&bounds, capacity_probe, self, &found);
+    if (self->is_over) return;
+    if (answer <= 0) {
+        capacity_error(self, answer ? least_bytes - CAPACITY_GRANULE : bounds.most,
+                       answer ? "completed, with less than the workload requests"
+                       : "does not complete, and without a limit it does");
+        return;
+    }
+    pass_result result;
+    capacity_run(self, found.good, 0, &result);
+    if (result.status == PASS_OOM) {
+        capacity_error(self, found.good, search_changed);
+    } else if (result.status) {
+        (void)search_end(self, &result);
+    } else {
+        capacity_cells(self, &result, found.good);
+        if (found.bad) capacity_stop(&self->refused, self->made);
+    }
+}
+
+void capacity_row(const runner_job *job, row *made, runner_outcome *outcome)
+{
+    search self = { .job = job, .made = made, .outcome = outcome, .probes = 1 };
+    pass_result unlimited;
+    runner_identity(job, made);
+    pass_run(&job->made->settings, &job->workload->stream, job->chosen, NULL, &unlimited);
+    if (unlimited.status == PASS_OOM) {
+        runner_status(PASS_OOM, "", made, outcome);
+        capacity_stop(&unlimited, made);
+    } else if (unlimited.status) {
+        (void)search_end(&self, &unlimited);
+    } else if (!unlimited.memory.requested_peak_bytes) {
+        capacity_cells(&self, &unlimited, 0);
+    } else if (!policy_takes_limit(job->chosen) && job->made->settings.device.is_cuda) {
+        capacity_cells(&self, &unlimited, unlimited.memory.reserved_peak_bytes);
+    } else {
+        capacity_bisect(&self, &unlimited);
+    }
+}
+
+/* ---- batch: a workload one of whose options is varied */
+
+enum { BATCH_VARIED = 17 };                      /* values whose peaks are held against the first's */
+
+typedef struct batch {
+    const char      *spec;                       /* one workload, without the option that is varied */
+    workload_options options;
+    workload_key     key;
+    problem          unmade;                     /* why some value makes no workload; exit_code 0: all do */
+    search           runs;
+    uint64_t         times;                      /* the workload so often */
+    uint64_t         room_bytes;                 /* device and limit have no more */
+    uint64_t         stopped_at, stopped_peak_bytes;         /* the last value that did not complete */
+} batch;
+
+/* key NULL: the workload's own. -1 and EXIT_USAGE: several joined by '+', and as workload_vary does. */
+static int batch_begin(batch *self, const char *spec, const workload_options *options, const char *key, problem *why)
+{
+    slice rest = slice_of(spec), one;
+    self->spec = spec;
+    self->options = *options;
+    if (mix_take(&rest, &one) && rest.bytes) {
+        return problem_set(why, EXIT_USAGE, "workload %s: joined by '+', expected one alone to vary", spec);
+    }
+    return workload_vary(spec, key, &self->key, why);
+}
+
+/* The workload with this value, up to where more than so many bytes are live, 0: all. 0, or -1 and a problem. */
+static int batch_make(const batch *self, uint64_t value, uint64_t most_bytes, op_stream *stream, problem *why)
+{
+    workload_options options = self->options;
+    options.most_bytes = most_bytes;
+    size_t room = strlen(self->spec) + strlen(self->key.key) + 24;
+    char *text = program_need(room, 1);
+    snprintf(text, room, "%s%c%s=%" PRIu64, self->spec, strchr(self->spec, ':') ? ',' : ':', self->key.key, value);
+    int failed = mix_make(text, &options, stream, why);
+    free(text);
+    return failed;
+}
+
+/* Whether there is such a workload at all. Of nothing everything completes: 0 is a value where it allocates. Of
+   several that there are not, the first says why. */
+static int batch_makes(void *user, uint64_t value)
+{
+    batch *self = user;
+    op_stream stream;
+    problem why = { 0, "" };
+    if (!batch_make(self, value, 0, &stream, &why)) {
+        int answer = value || stream.alloc_count;
+        op_stream_free(&stream);
+        return answer;
+    }
+    if (!self->unmade.exit_code || why.exit_code != EXIT_USAGE) self->unmade = why;
+    return why.exit_code == EXIT_USAGE ? 0 : -1;
+}
+
+/* Where a workload's other options forbid the lowest value, or it is 0 and then nothing is allocated: key.lowest goes
+   up to the first that there is. -1 and EXIT_USAGE: there is none, as the lowest says; EXIT_HARNESS. */
+static int batch_lowest(batch *self, problem *why)
+{
+    uint64_t bad = self->key.lowest, good = bad;
+    int answer = batch_makes(self, good);
+    if (!answer) answer = search_gallop(&bad, 0, self->key.highest, 0, 1, batch_makes, self, &good);
+    if (answer > 0 && good > bad) answer = bisect_between(&good, &bad, 1, batch_makes, self);
+    if (answer <= 0) return problem_set(why, self->unmade.exit_code, "%s", self->unmade.text);
+    self->key.lowest = good;
+    return 0;
+}
+
+/* Behind batch_lowest: values that double, up to the first that requests more. -1 and EXIT_USAGE: some request less
+   and none more, so that there is no largest to find; EXIT_HARNESS. 0 may mean that there is none of it, as lora=0
+   does: what an option adds is seen from 1 on, if it goes on. */
+static int batch_grows(const batch *self, problem *why)
+{
+    uint64_t value = self->key.lowest || self->key.highest == 1 ? self->key.lowest : 1, first_bytes = 0;
+    int is_less = 0;
+    for (int asked = 0; asked < BATCH_VARIED; asked++) {
+        op_stream stream;
+        problem unmade = { 0, "" };
+        if (batch_make(self, value, first_bytes, &stream, &unmade)) {
+            if (unmade.exit_code == EXIT_USAGE) break;
+            return problem_set(why, unmade.exit_code, "%s", unmade.text);
+        }
+        uint64_t bytes = stream.requested_peak_bytes;
+        op_stream_free(&stream);
+        if (asked && bytes > first_bytes) return 0;
+        is_less |= asked && bytes < first_bytes;
+        if (!asked) first_bytes = bytes;
+        if (value == self->key.highest) break;
+        value = value < self->key.highest / 2 ? value ? value * 2 : 1 : self->key.highest;
+    }
+    if (!is_less) return 0;
+    return problem_set(why, EXIT_USAGE, "workload %.*s: a larger %s is no larger workload, expected another option "
+                       "to vary", (int)strcspn(self->spec, ":"), self->spec, self->key.key);
+}
+
+/* Cut to one operation: whether a value makes a workload does not take all of it. */
+int batch_check_plan(const plan *made, problem *why)
+{
+    workload_options options = made->options;
+    options.ops_given = 1;
+    options.ops = 1;
+    for (size_t index = 0; index < made->workload_count; index++) {
+        batch varied = { .unmade = { 0, "" } };
+        if (batch_begin(&varied, made->workloads[index].text, &options, made->vary, why)
+            || batch_lowest(&varied, why)) return -1;
+        varied.options = made->options;
+        if (batch_grows(&varied, why)) return -1;
+    }
+    return 0;
+}
+
+/* ---- .. and runs with ever closer values of it */
+
+/* Whether its requested peak is no more than there is: then a perfect policy could do it. */
+static int batch_fits(void *user, uint64_t value)
+{
+    batch *self = user;
+    op_stream stream;
+    problem why = { 0, "" };
+    if (batch_make(self, value, self->room_bytes, &stream, &why)) {
+        return why.exit_code == EXIT_USAGE && value > self->key.lowest ? 0 : search_fail(&self->runs, 0, why.text);
+    }
+    int fits = stream.requested_peak_bytes <= self->room_bytes;
+    op_stream_free(&stream);
+    return fits;
+}
+
+/* A probe runs up to its first refusal; of the last that fails, how it ends is kept. What is no probe has every
+   check, and is the row's. */
+static int batch_run(batch *self, uint64_t value, int is_probe)
+{
+    search *runs = &self->runs;
+    pass_settings settings = runs->job->made->settings;
+    op_stream stream;
+    pass_result result;
+    problem why = { 0, "" };
+    settings.is_probe = is_probe;
+    settings.times = self->times;
+    if (batch_make(self, value, 0, &stream, &why)) {
+        if (!is_probe || why.exit_code != EXIT_USAGE) return search_fail(runs, 0, why.text);
+        self->unmade = why;
+        self->stopped_at = value;
+        return 0;
+    }
+    runs->probes++;
+    pass_run(&settings, &stream, runs->job->chosen, NULL, &result);
+    const uint64_t peak_bytes = stream.requested_peak_bytes;
+    op_stream_free(&stream);
+    if (result.status > PASS_OOM) return search_end(runs, &result);
+    if (result.status == PASS_OK) {
+        if (is_probe) return 1;
+        row_count(runs->made, COLUMN_LARGEST, value);
+        search_cells(runs, &result);
+        return 1;
+    }
+    if (!is_probe) return search_fail(runs, 0, search_changed);
+    self->unmade.exit_code = 0;
+    self->stopped_at = value;
+    self->stopped_peak_bytes = peak_bytes;
+    runs->refused = result;
+    return 0;
+}
+
+static int batch_probe(void *user, uint64_t value)
+{
+    return batch_run(user, value, 1);
+}
+
+/* Why the last value that was tried did not complete; or all did, up to the most that the option allows. */
+static void batch_stop_cells(const batch *self, int is_most)
+{
+    row *made = self->runs.made;
+    char *note = made->note, more[32];
+    const size_t size = sizeof made->note;
+    const pass_oom *oom = &self->runs.refused.oom;
+    const char *reason = is_most ? "option_maximum" : self->unmade.exit_code ? "not_made" : oom->refusal.reason;
+    if (is_most) {
+        snprintf(note, size, "%s=%" PRIu64 " is the most that %.*s takes", self->key.key, self->key.highest,
+                 (int)strcspn(self->spec, ":"), self->spec);
+    } else if (self->unmade.exit_code) {
+        snprintf(note, size, "%s=%" PRIu64 " cannot be made: %.250s", self->key.key, self->stopped_at,
+                 self->unmade.text);
+    } else {
+        snprintf(note, size, "%s=%" PRIu64 " ends at op %" PRIu64, self->key.key, self->stopped_at, oom->op);
+        if (self->times > 1) {
+            text_add(note, size, ", in repeat %" PRIu64 " of %" PRIu64, self->runs.refused.times, self->times);
+        }
+        if (self->stopped_peak_bytes <= self->room_bytes) text_add(note, size, ": %.400s", oom->refusal.text);
+        else text_add(note, size, ": it requests %" PRIu64 " bytes at its peak, %s more than the %" PRIu64
+                      " there are", self->stopped_peak_bytes,
+                      text_bytes(self->stopped_peak_bytes - self->room_bytes, more, sizeof more), self->room_bytes);
+        row_count(made, COLUMN_STOP_OP, oom->op);
+        row_count(made, COLUMN_NEXT_PEAK, self->stopped_peak_bytes);
+    }
+    row_text(made, COLUMN_STOP_TEXT, note);
+    row_text(made, COLUMN_STOP_REASON, reason);
+}
+
+/* What device and limit have for the workload. */
+static int batch_room(batch *self, problem *why)
+{
+    pool trial;
+    device *made = device_open(&self->runs.job->made->settings.device, why);
+    if (!made) return -1;
+    int failed = device_free_bytes(made, &self->room_bytes, why)
+        || pool_open(&trial, self->runs.job->chosen, made, why);
+    if (!failed) {
+        if (trial.limit_bytes < self->room_bytes) self->room_bytes = trial.limit_bytes;
+        pool_close(&trial);
+    }
+    (void)device_close(made, NULL);              /* the runs that follow would tell */
+    return failed;
+}
+
+static void batch_find(batch *self)
+{
+    search *runs = &self->runs;
+    search_bounds bounds = { self->key.lowest, self->key.lowest, self->key.highest };
+    search_found found = { 0, 0 };
+    int answer = batch_search(&bounds, batch_fits, self, &found);
+    if (answer < 0) return;
+    if (answer) {
+        row_count(runs->made, COLUMN_ALLOWED, found.good);
+        bounds.likely = found.good;
+    }
+    answer = batch_search(&bounds, batch_probe, self, &found);
+    if (answer < 0) return;
+    int is_most = answer && !found.bad;
+    uint64_t last = answer ? found.bad : bounds.least;
+    if (!is_most && last != self->stopped_at && batch_probe(self, last) < 0) return;     /* how it ends is told */
+    if (answer) (void)batch_run(self, found.good, 0);
+    else runner_status(PASS_OOM, "", runs->made, runs->outcome);
+    if (!runs->is_over) batch_stop_cells(self, is_most);
+    row_count(runs->made, COLUMN_PROBES, runs->probes);
+}
+
+void batch_row(const runner_job *job, row *made, runner_outcome *outcome)
+{
+    const plan *asked = job->made;
+    problem why = { 0, "" };
+    batch self = { .times = asked->repeats, .runs = { .job = job, .made = made, .outcome = outcome } };
+    runner_identity(job, made);
+    outcome->is_search = 1;
+    row_count(made, COLUMN_REPEATS, self.times ? self.times : 1);
+    int failed = batch_begin(&self, job->workload->text, &asked->options, asked->vary, &why)
+        || batch_lowest(&self, &why) || batch_room(&self, &why);
+    if (self.key.key) row_text(made, COLUMN_KEY, self.key.key);
+    if (failed) (void)search_fail(&self.runs, 0, why.text);
+    else batch_find(&self);
 }

@@ -29,10 +29,6 @@ typedef struct runner_outcome {
 typedef void runner_fn(const runner_job *job, row *made, runner_outcome *outcome);
 runner_fn runner_row;
 
-/* For rows of another kind: all cells empty but those that name the row; and the status, with its message. */
-void runner_identity(const runner_job *job, row *made);
-void runner_status(pass_status status, const char *message, row *made, runner_outcome *outcome);
-
 /* ---- How often the rows of a workload are made: so often, or on a GPU until their times are known */
 
 enum { REPEAT_LEAST = ROUNDS_LEAST_COUNT, REPEAT_MOST = 60 };        /* of --repeat auto */

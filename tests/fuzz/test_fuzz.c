@@ -13,7 +13,6 @@
 #include "stress/result/csv.h"
 #include "stress/result/gate.h"
 #include "stress/run/plan.h"
-#include "stress/run/sweep.h"
 #include "stress/sim/costs.h"
 #include "stress/cudart/options.c"               /* part of the substitute alone, which needs the toolkit */
 #include "workload_text.h"

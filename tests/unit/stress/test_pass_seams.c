@@ -98,12 +98,12 @@ static void test_forgotten(void)
 /* A default stream may be each thread's own: the device hears whose op it is, before the policy does. */
 static void test_threads(void)
 {
-    static uint8_t threads[] = { 0, 2, 1, 0, 2 };
+    static uint8_t numbers[] = { 0, 2, 1, 0, 2 };
     bench bed;
     add_blocks(&bed);
     CHECK_INT(seam_run(&bed, NULL)->status, ==, PASS_OK);
     CHECK_MSG(seam.threads == 0, "one thread: the device's own");
-    bed.stream.threads = threads;
+    bed.stream.threads = numbers;
     bed.stream.thread_count = 3;
     CHECK_INT(seam_run(&bed, NULL)->status, ==, PASS_OK);
     CHECK_U64(seam.threads, ==, 1321);
@@ -113,7 +113,7 @@ static void test_threads(void)
    ops have none, whatever another thread's have. Where none has any it is not the workload's mistake. */
 static void test_lie(int others_have_kernels)
 {
-    static uint8_t threads[OPS];
+    static uint8_t numbers[OPS];
     bench bed;
     bench_open(&bed);
     bed.settings.device.op_ns = LONG_NS;
@@ -121,8 +121,8 @@ static void test_lie(int others_have_kernels)
     add_free(&bed, 0, 1);
     add_alloc(&bed, 3 * MIB, 2);
     if (others_have_kernels) {
-        memset(threads + bed.stream.op_count, 1, 2);
-        bed.stream.threads = threads;
+        memset(numbers + bed.stream.op_count, 1, 2);
+        bed.stream.threads = numbers;
         bed.stream.thread_count = 2;
         add_alloc(&bed, MIB, 5);
         add_kernel(&bed, 1000, 5, 2);
