@@ -121,8 +121,6 @@ enum { RUN_SPARE_BYTES = 4 << 20 };              /* for what is written where ho
    without memory there the program ends, and no file is written. */
 static int run_row(const run *self, const runner_job *job, row *made, runner_outcome *outcome)
 {
-    runner_fn *const make = self->kind == ROW_CAPACITY ? capacity_row : self->kind == ROW_BATCH ? batch_row
-                          : runner_row;
     jmp_buf rescue;
     void *const spare = program_need(1, RUN_SPARE_BYTES);
     if (setjmp(rescue)) {
@@ -131,7 +129,7 @@ static int run_row(const run *self, const runner_job *job, row *made, runner_out
         return 0;
     }
     program_rescue = &rescue;
-    make(job, made, outcome);
+    runner_row(self->kind, job, made, outcome);
     program_rescue = NULL;
     free(spare);
     return 1;
@@ -273,12 +271,9 @@ static int run_all(run *self, problem *why)
     const cli_value *values = asked->values;
     const plan *made = &self->plan;
     const int is_run = row_is_run(self->kind), is_quiet = values[CLI_QUIET].given;
-    if ((is_run ? repeat_check : search_check)(asked, why)
-        || shard_find(&self->mark, values[CLI_SHARD].text, why)
+    if (runner_check(self->kind, asked, why) || shard_find(&self->mark, values[CLI_SHARD].text, why)
         || report_parse(&self->report, why) || plan_make(&self->plan, asked, why)
-        || (self->kind == ROW_CAPACITY && capacity_check_plan(&self->plan, why))
-        || (self->kind == ROW_BATCH && batch_check_plan(&self->plan, why))
-        || repeat_check_plan(asked, &self->plan, self->mark.count > 1, why)
+        || runner_check_plan(self->kind, asked, &self->plan, self->mark.count > 1, why)
         || gate_parse(&self->report.gates, asked, self->kind, why)
         || run_check_rules(&self->plan, &self->report.gates, self->kind, why)
         || shard_start(&self->mark, asked, &self->plan, self->repeats.length.most, why)

@@ -181,7 +181,7 @@ static void runner_time_one(const runner_job *job, const pass_result *verified, 
     }
 }
 
-void runner_row(const runner_job *job, row *made, runner_outcome *outcome)
+static void runner_run(const runner_job *job, row *made, runner_outcome *outcome)
 {
     const pass_settings *settings = &job->made->settings;
     pass_result result;
@@ -219,7 +219,8 @@ static int repeat_asks_auto(const cli *asked)
     return times->given && !times->number;
 }
 
-int repeat_check(const cli *asked, problem *why)
+/* Of run. */
+static int repeat_check(const cli *asked, problem *why)
 {
     if (asked->values[CLI_WARMUP].given && asked->values[CLI_NO_TIMING].given)
         return problem_set(why, EXIT_USAGE, "--warmup: not with --no-timing, which measures no time");
@@ -230,7 +231,8 @@ int repeat_check(const cli *asked, problem *why)
                        cli_option_at(lost)->name);
 }
 
-int repeat_check_plan(const cli *asked, const plan *made, int is_part, problem *why)
+/* A clock may not say how many rows a simulated device or a shard has. */
+static int repeat_check_plan(const cli *asked, const plan *made, int is_part, problem *why)
 {
     if (!repeat_asks_auto(asked)) return 0;
     if (!made->settings.device.is_cuda) {
@@ -331,7 +333,7 @@ static void search_cells(const search *self, const pass_result *result)
     row_count(made, COLUMN_GPU_WAITS, result->gpu_waits);
 }
 
-int search_check(const cli *asked, problem *why)
+static int search_check(const cli *asked, problem *why)
 {
     const char *times = asked->values[CLI_TIMES].text;
     if (times && !strcmp(times, "auto")) {
@@ -347,7 +349,8 @@ static const char search_changed[] = "completed, and then it did not; another pr
 
 /* ---- capacity: runs under ever closer limits */
 
-int capacity_check_plan(const plan *made, problem *why)
+/* Limits are what is searched for: no policy may have one. */
+static int capacity_check_plan(const plan *made, problem *why)
 {
     for (const policy *chosen = made->policies; chosen < made->policies + made->policy_count; chosen++) {
         if (!policy_has_limit(chosen)) continue;
@@ -447,7 +450,7 @@ static void capacity_bisect(search *self, const pass_result *unlimited)
     }
 }
 
-void capacity_row(const runner_job *job, row *made, runner_outcome *outcome)
+static void capacity_row(const runner_job *job, row *made, runner_outcome *outcome)
 {
     search self = { .job = job, .made = made, .outcome = outcome, .probes = 1 };
     pass_result unlimited;
@@ -563,8 +566,9 @@ static int batch_grows(const batch *self, problem *why)
                        "to vary", (int)strcspn(self->spec, ":"), self->spec, self->key.key);
 }
 
-/* Cut to one operation: whether a value makes a workload does not take all of it. */
-int batch_check_plan(const plan *made, problem *why)
+/* A workload has such an option to vary, and does not give it. Cut to one operation: whether a value makes a workload
+   does not take all of it. */
+static int batch_check_plan(const plan *made, problem *why)
 {
     workload_options options = made->options;
     options.ops_given = 1;
@@ -704,7 +708,7 @@ static void batch_find(batch *self)
     row_count(runs->made, COLUMN_PROBES, runs->probes);
 }
 
-void batch_row(const runner_job *job, row *made, runner_outcome *outcome)
+static void batch_row(const runner_job *job, row *made, runner_outcome *outcome)
 {
     const plan *asked = job->made;
     problem why = { 0, "" };
@@ -717,4 +721,25 @@ void batch_row(const runner_job *job, row *made, runner_outcome *outcome)
     if (self.key.key) row_text(made, COLUMN_KEY, self.key.key);
     if (failed) (void)search_fail(&self.runs, 0, why.text);
     else batch_find(&self);
+}
+
+/* ---- Each kind of row */
+
+int runner_check(row_kind kind, const cli *asked, problem *why)
+{
+    return row_is_run(kind) ? repeat_check(asked, why) : search_check(asked, why);
+}
+
+int runner_check_plan(row_kind kind, const cli *asked, const plan *made, int is_part, problem *why)
+{
+    if (kind == ROW_CAPACITY && capacity_check_plan(made, why)) return -1;
+    if (kind == ROW_BATCH && batch_check_plan(made, why)) return -1;
+    return repeat_check_plan(asked, made, is_part, why);
+}
+
+void runner_row(row_kind kind, const runner_job *job, row *made, runner_outcome *outcome)
+{
+    if (kind == ROW_CAPACITY) capacity_row(job, made, outcome);
+    else if (kind == ROW_BATCH) batch_row(job, made, outcome);
+    else runner_run(job, made, outcome);
 }

@@ -25,9 +25,18 @@ typedef struct runner_outcome {
     int         is_search;                       /* only the same search shows it again, not one run */
 } runner_outcome;
 
-/* Fills *made (free it by row_free). Whatever goes wrong is the row's status, with a note that says what. */
-typedef void runner_fn(const runner_job *job, row *made, runner_outcome *outcome);
-runner_fn runner_row;
+/* What of the options means nothing to the command that makes rows of this kind; and of the plan, of which a shard
+   may be asked for: -1 and a problem, EXIT_USAGE. */
+int runner_check(row_kind kind, const cli *asked, problem *why);
+int runner_check_plan(row_kind kind, const cli *asked, const plan *made, int is_part, problem *why);
+
+/* Fills *made (free it by row_free), which must not move any more: a cell may show its note. Whatever goes wrong is
+   the row's status, with a note that says what.
+   CAPACITY: the smallest limit under which a workload completes. Whole runs, verified as the settings say: one
+   without a limit, whose peaks bound the search, and one under the limit found. Between them probes, which end at the
+   first refusal. What has no limit is tried on smaller simulated devices; on CUDA what it held is its limit.
+   BATCH: the largest batch, or other option of a workload, with which it completes. All others: one run. */
+void runner_row(row_kind kind, const runner_job *job, row *made, runner_outcome *outcome);
 
 /* ---- How often the rows of a workload are made: so often, or on a GPU until their times are known */
 
@@ -41,35 +50,9 @@ typedef struct repeat {
     const row_list *rows;
 } repeat;
 
-/* Of run and its kin. -1 and a problem, EXIT_USAGE: an option that means nothing to the command. */
-int  repeat_check(const cli *asked, problem *why);
-/* -1 and a problem, EXIT_USAGE: a clock may not say how many rows a simulated device or a shard has. */
-int  repeat_check_plan(const cli *asked, const plan *made, int is_part, problem *why);
-
 repeat repeat_of(const cli *asked, row_kind kind, const row_list *rows);
 void   repeat_begin(repeat *self);               /* a workload; its rows follow those that there are */
 /* After so many times all of its rows. When they are enough, and a clock said so, each row has why. */
 int    repeat_is_over(repeat *self, row_list *rows, uint64_t times);
-
-/* Of capacity and batch likewise. */
-int  search_check(const cli *asked, problem *why);
-
-/* ---- capacity: a row with the smallest limit under which a workload completes */
-
-/* Limits are what is searched for: no policy may have one. -1 and a problem, EXIT_USAGE. */
-int capacity_check_plan(const plan *made, problem *why);
-
-/* Whole runs, verified as the settings say: one without a limit, whose peaks bound the search, and one
-   under the limit found. Between them probes, which end at the first refusal.
-   What has no limit is tried on smaller simulated devices; on CUDA what it held is its limit. */
-runner_fn capacity_row;
-
-/* ---- batch: a row with the largest batch, or other option of a workload, with which it completes */
-
-/* -1 and EXIT_USAGE: a workload that has no such option to vary, or gives it. */
-int  batch_check_plan(const plan *made, problem *why);
-
-/* The columns of ROW_BATCH. The row must not move any more: a cell shows its note. */
-runner_fn batch_row;
 
 #endif

@@ -112,7 +112,7 @@ static void test_void(size_t changed, uint64_t value, int after, int is_void)
     const plan made_of = { .device = "sim:80G", .settings = bed.settings, .timed = 1 };
     const plan_workload by_hand = { .text = "by hand", .stream = bed.stream };
     const runner_job job = { &made_of, &by_hand, &segments, 0, 0 };
-    runner_row(&job, &made, &outcome);
+    runner_row(ROW_RUN, &job, &made, &outcome);
     CHECK_INT(outcome.status, ==, is_void ? PASS_ERROR : PASS_OK);
     CHECK_INT(!strncmp(made.note, "the timing pass differs: digest ", 32), ==, is_void);
     CHECK_STR(made.cells[COLUMN_STATUS].text, is_void ? "error" : "ok");
