@@ -31,22 +31,15 @@ int bench_command(const cli *asked, problem *why);
    policy that runs without being asked for, or "". */
 int run_check_reference(const plan *made, const rule *asked, const char *besides, problem *why);
 
+extern const command *const command_table[];     /* all of them, then NULL */
 const command *command_find(const char *name);   /* NULL: there is none */
+/* The page of a command, NULL: the main page. The exit code. */
+int help_page(const char *topic, problem *why);
 
 /* The command takes each option that was given, and as many words. -1 and a problem: it does not. */
 int command_check(const char *name, size_t most_words, const cli *asked, problem *why);
 
 /* Runs what the command line asks for. The exit code; a problem where there is one to be told. */
 int commands_run(const cli *asked, problem *why);
-
-/* ---- The pages of `stress help` and `stress list` */
-
-void command_usage(FILE *out);                   /* the synopsis of all commands */
-/* The names of topics; one that has two names by its first. Returns text. */
-const char *help_names(char *text, size_t size, const char *between);
-
-/* topic NULL, or a command without a topic of its own: the main page. -1 and a problem: there is no such page. */
-int help_write(FILE *out, const char *topic, problem *why);
-int help_list(FILE *out, const char *topic, problem *why);
 
 #endif

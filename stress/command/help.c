@@ -1,7 +1,8 @@
-/* Texts for people, made from the tables wherever there is one. */
+/* The commands help, list and version: texts for people, made from the tables wherever there is one. */
 #include "command.h"
 
 #include <dirent.h>
+#include <signal.h>
 
 #include "../device/cuda_environment.h"
 #include "../policy/policy.h"
@@ -117,7 +118,8 @@ static void help_list_devices(FILE *out)
     }
 }
 
-int help_list(FILE *out, const char *topic, problem *why)
+/* topic NULL: all lists. */
+static int help_list(FILE *out, const char *topic, problem *why)
 {
     static const struct { const char *name; void (*list)(FILE *out); } lists[] = {
         { "workloads", help_list_workloads }, { "policies", help_list_policies }, { "devices", help_list_devices },
@@ -489,7 +491,8 @@ static void help_offer(nearest *search)
     for (int column = 0; column < COLUMN_COUNT; column++) nearest_offer(search, row_table[column].name);
 }
 
-const char *help_names(char *text, size_t size, const char *between)
+/* The names of topics; one that has two names by its first. Returns text. */
+static const char *help_names(char *text, size_t size, const char *between)
 {
     text[0] = '\0';
     for (size_t index = 0; index < HELP_TOPICS; index++) {
@@ -499,7 +502,24 @@ const char *help_names(char *text, size_t size, const char *between)
     return text;
 }
 
-int help_write(FILE *out, const char *topic, problem *why)
+/* The line of help names its topics, in two. */
+static void help_usage(FILE *out)
+{
+    char names[256];
+    help_names(names, sizeof names, "|");
+    int cut = 92;
+    while (cut < (int)strlen(names) && names[cut - 1] != '|') cut--;
+    for (const command *const *each = command_table; *each; each++) {
+        const char *usage = (*each)->usage, *before = each == command_table ? "Usage:" : "      ";
+        if (usage) fprintf(out, "%s stress %s%s%s\n", before, (*each)->name, *usage ? " " : "", usage);
+        else fprintf(out, "%s stress %s [%.*s\n                    %s]\n"
+                     "       stress help NAME    of a workload, policy, option, column or kind of --out\n", before,
+                     (*each)->name, cut, names, names + cut);
+    }
+}
+
+/* topic NULL, or a command without a topic of its own: the main page. -1 and a problem: there is no such page. */
+static int help_write(FILE *out, const char *topic, problem *why)
 {
     char hint[96], names[256];
     for (size_t index = 0; topic && index < HELP_TOPICS; index++) {
@@ -510,7 +530,7 @@ int help_write(FILE *out, const char *topic, problem *why)
     }
     if (!topic || command_find(topic)) {
         fputs(help_top, out);
-        command_usage(out);
+        help_usage(out);
         cli_help(out);
         fputs(help_bottom, out);
         return 0;
@@ -522,3 +542,52 @@ int help_write(FILE *out, const char *topic, problem *why)
                        "option, column and kind of --out", topic, nearest_hint(&search, hint, sizeof hint),
                        help_names(names, sizeof names, ", "));
 }
+
+/* ---- The commands that write pages */
+
+typedef int help_writer(FILE *out, const char *topic, problem *why);
+
+/* Pages are written as a whole, for they name the program. Who reads no further, as head does, is told nothing. */
+static int help_show(help_writer *write, const char *topic, problem *why)
+{
+    char *text;
+    size_t length;
+    FILE *page = program_stream(&text, &length);
+    int failed = write(page, topic, why);
+    fclose(page);
+    signal(SIGPIPE, SIG_DFL);
+    if (!failed) program_page(stdout, text);
+    free(text);
+    return failed || output_finish(stdout, why) ? why->exit_code : EXIT_PASS;
+}
+
+static const char *help_word(const cli *asked)
+{
+    return asked->words.item_count ? asked->words.items[0] : NULL;
+}
+
+int help_page(const char *topic, problem *why)
+{
+    return help_show(help_write, topic, why);
+}
+
+static int list_act(const cli *asked, problem *why)
+{
+    return help_show(help_list, help_word(asked), why);
+}
+
+static int help_act(const cli *asked, problem *why)
+{
+    return help_page(help_word(asked), why);
+}
+
+static int version_act(const cli *asked, problem *why)
+{
+    (void)asked;
+    printf("gpuarena stress " GPUARENA_VERSION_TEXT " (simulated device; %s)\n", cuda_environment_build());
+    return output_finish(stdout, why) ? why->exit_code : EXIT_PASS;
+}
+
+const command command_list = { "list", "[workloads|policies|devices]", 1, list_act };
+const command command_help = { "help", NULL, 1, help_act };
+const command command_version = { "version", "", 0, version_act };

@@ -46,7 +46,6 @@ static int run_check_rules(const plan *made, const gate *gates, row_kind kind, p
 
 typedef struct run {
     const cli         *asked;
-    row_kind           kind;
     plan               plan;
     progress           progress;
     report             report;
@@ -129,7 +128,7 @@ static int run_row(const run *self, const runner_job *job, row *made, runner_out
         return 0;
     }
     program_rescue = &rescue;
-    runner_row(self->kind, job, made, outcome);
+    runner_row(self->report.list.kind, job, made, outcome);
     program_rescue = NULL;
     free(spare);
     return 1;
@@ -177,7 +176,7 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
 static int run_lacks_baseline(const run *self, const plan_workload *workload)
 {
     const plan_case *cases = self->plan.cases + workload->first;
-    if (!row_is_run(self->kind)) return 0;
+    if (!row_is_run(self->report.list.kind)) return 0;
     if (self->asked->values[CLI_QUIET].given && !gate_names(&self->report.gates, run_baseline.text)) return 0;
     for (size_t at = 0; at < workload->case_count; at++) {
         if (cases[at].chosen->family == POLICY_RAW) return 0;
@@ -270,12 +269,12 @@ static int run_all(run *self, problem *why)
     const cli *asked = self->asked;
     const cli_value *values = asked->values;
     const plan *made = &self->plan;
-    const int is_run = row_is_run(self->kind), is_quiet = values[CLI_QUIET].given;
-    if (runner_check(self->kind, asked, why) || shard_find(&self->mark, values[CLI_SHARD].text, why)
+    const int is_run = row_is_run(self->report.list.kind), is_quiet = values[CLI_QUIET].given;
+    if (runner_check(self->report.list.kind, asked, why) || shard_find(&self->mark, values[CLI_SHARD].text, why)
         || report_parse(&self->report, why) || plan_make(&self->plan, asked, why)
-        || runner_check_plan(self->kind, asked, &self->plan, self->mark.count > 1, why)
-        || gate_parse(&self->report.gates, asked, self->kind, why)
-        || run_check_rules(&self->plan, &self->report.gates, self->kind, why)
+        || runner_check_plan(self->report.list.kind, asked, &self->plan, self->mark.count > 1, why)
+        || gate_parse(&self->report.gates, asked, self->report.list.kind, why)
+        || run_check_rules(&self->plan, &self->report.gates, self->report.list.kind, why)
         || shard_start(&self->mark, asked, &self->plan, self->repeats.length.most, why)
         || report_try(&self->report, &self->plan, why) || plan_present(&self->plan, why)) return -1;
     if (values[CLI_VERBOSE].given && !is_quiet) run_tell(&self->plan, is_run && self->plan.timed, stderr);
@@ -297,7 +296,7 @@ static int run_act(const cli *asked, problem *why)
     static run self;
     row_kind kind = !strcmp(asked->command, "capacity") ? ROW_CAPACITY
                   : !strcmp(asked->command, "batch") ? ROW_BATCH : ROW_RUN;
-    self.kind = self.report.list.kind = kind == ROW_RUN && asked->values[CLI_ROUNDS].given ? ROW_ROUNDS : kind;
+    self.report.list.kind = kind == ROW_RUN && asked->values[CLI_ROUNDS].given ? ROW_ROUNDS : kind;
     self.asked = self.report.asked = asked;
     self.report.shard = &self.mark;
     interrupt_catch();

@@ -46,7 +46,7 @@ const char *table_name(const char *name, char *text, size_t size)
     return text;
 }
 
-const char *table_policy_name(const char *name, char *text, size_t size)
+static const char *table_policy_name(const char *name, char *text, size_t size)
 {
     char shown[1024];
     return table_name(policy_name_shown(name, shown, sizeof shown), text, size);

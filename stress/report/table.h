@@ -59,8 +59,6 @@ int    table_is_best(const row_list *list, size_t row_index, const table_column 
 
 /* Paths keep their end, which tells them apart; what is long is cut. Returns text, of at least 1,024 bytes. */
 const char *table_name(const char *name, char *text, size_t size);
-/* The same of a policy. */
-const char *table_policy_name(const char *name, char *text, size_t size);
 /* To so many bytes, the last two of which then say that there was more. */
 void        table_cut(char *text, size_t room);
 int         table_is_ok(const row *shown);

@@ -38,7 +38,8 @@ int metric_read(slice text, column_unit unit, long double *value)
     return -1;
 }
 
-int metric_equal(long double one, long double other)
+/* Whether two numbers are one: up to what arithmetic on decimals rounds (1.2 * 1.05 is 1.26). */
+static int metric_equal(long double one, long double other)
 {
     return fabsl(one - other) <= 1e-9L + 8.0L * LDBL_EPSILON * fabsl(other);
 }
@@ -58,7 +59,8 @@ const char *metric_show(long double value, column_unit unit, char *text, size_t 
 
 ARRAY_ORDER(interval_order, long double, [0])
 
-interval interval_of(long double *samples, size_t count, int is_timed)
+/* Sorts the samples. */
+static interval interval_of(long double *samples, size_t count, int is_timed)
 {
     interval found = { count, is_timed, 0, 0.0L, 0.0L, 0.0L };
     if (!count) return found;

@@ -13,8 +13,6 @@
 
 /* "1.05", "512M", "20%", "1.5us": a number in the unit's own measure (bytes, ns, 1.0 for 100%). -1: it is none. */
 int         metric_read(slice text, column_unit unit, long double *value);
-/* Whether two numbers are one: up to what arithmetic on decimals rounds (1.2 * 1.05 is 1.26). */
-int         metric_equal(long double one, long double other);
 /* As files have it, with up to four places more where a limit has them. Returns text. */
 const char *metric_show(long double value, column_unit unit, char *text, size_t size);
 
@@ -28,7 +26,6 @@ typedef struct interval {
     long double low, middle, high;               /* middle: the median */
 } interval;
 
-interval interval_of(long double *samples, size_t count, int is_timed);     /* sorts them */
 /* "1.5..2.5", or one value, where both ends are shown alike or nothing says where it lies. Returns text. */
 const char *interval_show(const interval *self, column_unit unit, char *text, size_t size);
 
