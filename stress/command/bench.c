@@ -1,6 +1,7 @@
 /* The program build/bench: every case measured, told as a table and as files. */
 #include "command.h"
 
+#include "../base/program.h"
 #include "../measure/stage.h"
 
 enum { BENCH_MOST_ROWS = 64, BENCH_MOST_COUNTED = 16 };
@@ -99,13 +100,15 @@ static int bench_case(bench *self, const cases_row *of, problem *why)
 static int bench_count(bench *self, int has_cub, problem *why)
 {
     const cli *asked = self->asked;
-    const char *words[] = { asked->argv[0], "--no-timing", "--quiet", "--seed", asked->values[CLI_SEED].text, NULL };
+    const repro same = { .command = "--no-timing --quiet", .asked = asked, .ops = UINT64_MAX };
     size_t calls = 0;                            /* of pairs_counted */
     for (size_t index = 0; cases_at(index); index++) {
         const cases_row *of = cases_at(index);
         if (of->is_counted) calls += of->other != CASES_CUB || has_cub ? STAGE_ARENAS + 1 : STAGE_ARENAS;
     }
-    int result = callgrind_count(words, "pairs_counted", self->counted, calls, why);
+    char *line = repro_line(&same);
+    int result = callgrind_count(line, "pairs_counted", self->counted, calls, why);
+    free(line);
     if (result > 0) fprintf(stderr, "bench: no valgrind: instructions are not counted\n");
     return result < 0 ? -1 : 0;
 }

@@ -123,49 +123,32 @@ static int holes_policy(holes *self, const policy *chosen, problem *why)
     return failed ? -1 : 0;
 }
 
-/* The command line of a run that does the same, untimed. The caller frees the list. */
-static const char **holes_words(const holes *self)
-{
-    static const struct { cli_id id; const char *word; } shaping[] = {
-        { CLI_SEED, "--seed" }, { CLI_LIMIT, "--limit" }, { CLI_CONTEXT, "--context" },
-    };
-    enum { HOLES_SHAPING = sizeof shaping / sizeof shaping[0] };
-    const char **words = program_need(6 + 2 * HOLES_SHAPING + 2 * self->plan.policy_count + 1, sizeof *words);
-    const char **at = words;
-    *at++ = self->asked->argv[0];
-    *at++ = "holes";
-    *at++ = "--no-timing";
-    *at++ = "--quiet";
-    *at++ = "--device";
-    *at++ = self->plan.device;                   /* auto: the one it was */
-    for (size_t index = 0; index < HOLES_SHAPING; index++) {
-        const cli_value *value = &self->asked->values[shaping[index].id];
-        if (!value->given) continue;
-        *at++ = shaping[index].word;
-        *at++ = value->text;
-    }
-    for (size_t index = 0; index < self->plan.policy_count; index++) {
-        *at++ = "-p";
-        *at++ = self->plan.policies[index].text;
-    }
-    return words;
-}
-
+/* By a run that does the same, untimed. */
 static int holes_count(holes *self, problem *why)
 {
-    const char **words = holes_words(self);
+    char *policies, *line;
+    size_t length;
+    FILE *names = program_stream(&policies, &length);
+    for (size_t at = 0; at < self->plan.policy_count; at++) {
+        fprintf(names, "%s%s", at ? "," : "", self->plan.policies[at].text);
+    }
+    fclose(names);
+    const repro same = { .command = "holes --no-timing --quiet", .asked = self->asked, .device = self->plan.device,
+                         .policy = policies };
+    line = repro_line(&same);
     const row_list *list = &self->report.list;
     uint64_t *counted = program_need(list->count, sizeof *counted);
     size_t there = 0, at = 0;
     for (size_t index = 0; index < list->count; index++) there += list->rows[index].note[0] == '\0';
-    int result = callgrind_count(words, "holes_counted", counted, there, why);
+    int result = callgrind_count(line, "holes_counted", counted, there, why);
     if (result > 0) program_say("no valgrind: instructions are not counted\n");
     for (size_t index = 0; !result && index < list->count; index++) {
         row *made = &list->rows[index];
         if (made->note[0]) continue;
         row_real(made, COLUMN_PAIR_INSTRUCTIONS, (double)counted[at++] / HOLES_COUNTED_PAIRS);
     }
-    free(words);
+    free(line);
+    free(policies);
     free(counted);
     return result < 0 ? -1 : 0;
 }

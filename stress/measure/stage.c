@@ -5,7 +5,7 @@
 #include <math.h>
 #include <sys/wait.h>
 
-#include "../base/cli.h"
+#include "../base/program.h"
 #include "../base/progress.h"
 #include "../sim/entries.h"
 
@@ -542,33 +542,28 @@ void holes_counted(holes_field *self, uint64_t count)
 enum { CALLGRIND_ABSENT = 127 };                 /* what a shell answers where there is no such program */
 
 /* By a shell, which says nothing else. NULL: it cannot be run. */
-static FILE *callgrind_start(const char *const *words, const char *function)
+static FILE *callgrind_start(const char *line, const char *function)
 {
     char *command;
     size_t length;
     FILE *text = program_stream(&command, &length);
     fprintf(text, "exec valgrind --tool=callgrind --collect-atstart=no --toggle-collect=%s --dump-after=%s "
-            "--combine-dumps=yes --callgrind-out-file=/dev/fd/3", function, function);
-    for (; *words; words++) {
-        fputc(' ', text);
-        cli_print_word(text, *words);
-    }
-    fputs(" 3>&1 </dev/null >/dev/null 2>&1", text);
+            "--combine-dumps=yes --callgrind-out-file=/dev/fd/3 %s 3>&1 </dev/null >/dev/null 2>&1", function,
+            function, line);
     fclose(text);
     FILE *run = popen(command, "r");             /* unlike system(), leaves signals to who asks for them */
     free(command);
     return run;
 }
 
-int callgrind_count(const char *const *words, const char *function, uint64_t *instructions, size_t count,
-                    problem *why)
+int callgrind_count(const char *line, const char *function, uint64_t *instructions, size_t count, problem *why)
 {
-    char line[256];
+    char read[256];
     size_t parts = 0;
-    FILE *run = callgrind_start(words, function);
-    while (run && fgets(line, sizeof line, run)) {
+    FILE *run = callgrind_start(line, function);
+    while (run && fgets(read, sizeof read, run)) {
         uint64_t counted;
-        if (sscanf(line, "summary: %" SCNu64, &counted) == 1 && parts++ < count) instructions[parts - 1] = counted;
+        if (sscanf(read, "summary: %" SCNu64, &counted) == 1 && parts++ < count) instructions[parts - 1] = counted;
     }
     int status = run ? pclose(run) : -1;
     if (status == -1) return problem_set(why, EXIT_HARNESS, "valgrind: cannot be run: %s", strerror(errno));

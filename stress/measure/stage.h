@@ -192,10 +192,9 @@ void holes_counted(holes_field *self, uint64_t count);
 
 /* ---- Instructions, counted by running again under valgrind */
 
-/* Runs the program of these words (found as a shell would), silently, and counts the instructions of each call of one
+/* Runs this command line by a shell, silently, and counts the instructions of each call of one
    external function, all that it calls included. There must be exactly count of them, one after another. 0; 1: there
    is no valgrind here; -1 and a problem: anything else. */
-int callgrind_count(const char *const *words, const char *function, uint64_t *instructions, size_t count,
-                    problem *why);
+int callgrind_count(const char *line, const char *function, uint64_t *instructions, size_t count, problem *why);
 
 #endif

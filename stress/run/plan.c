@@ -1,4 +1,4 @@
-/* From options to a plan: policies, op streams, filter, each checked; the device is plan_device.c's.
+/* From options to a plan: device, policies, op streams, filter, shards, each checked; and back to a command line.
    It must not run anything but trial openings of policies. */
 #include "plan.h"
 
@@ -546,32 +546,46 @@ static int repro_omits(const repro *line, size_t index, const char *faults)
     return line->is_recording && (index == CLI_SEED || index == CLI_STEPS || index == CLI_THREADS);
 }
 
-void repro_write(FILE *out, const repro *line)
+static void repro_option(FILE *out, const char *option, const char *text)
+{
+    fprintf(out, " %s", option);
+    if (!text) return;
+    fputc(' ', out);
+    cli_print_word(out, text);
+}
+
+char *repro_line(const repro *line)
 {
     const char *faults = line->faults ? line->faults : "", *asked = line->asked->values[CLI_FAULTS].text;
-    char text[4200];
-    fprintf(out, "repro: ");
+    char text[4200], *made;
+    size_t length;
+    FILE *out = program_stream(&made, &length);
     cli_print_word(out, line->asked->argv[0]);
-    fprintf(out, " %s -w ", line->command);
-    cli_print_word(out, line->workload);
-    fprintf(out, " -p ");
-    cli_print_word(out, line->policy);
+    fprintf(out, " %s", line->command);
+    if (line->workload) repro_option(out, "-w", line->workload);
+    if (line->policy) repro_option(out, "-p", line->policy);
     for (size_t index = 0; cli_option_at(index); index++) {
         const cli_option *option = cli_option_at(index);
         const cli_value *value = &line->asked->values[index];
         if (!value->given || option->effect < CLI_SHAPES_RESULTS || repro_omits(line, index, faults)) continue;
-        const char *given = index == CLI_DEVICE ? line->device : value->text;
-        fprintf(out, " --%s%s", option->name, given ? " " : "");
-        if (given) cli_print_word(out, given);
+        snprintf(text, sizeof text, "--%s", option->name);
+        repro_option(out, text, index == CLI_DEVICE ? line->device : value->text);
     }
     if (*faults) {                               /* the recording's, behind what was asked for */
         snprintf(text, sizeof text, "%s%s%s", asked ? asked : "", asked ? ";" : "", faults);
-        fputs(" --faults ", out);
-        cli_print_word(out, text);
+        repro_option(out, "--faults", text);
     }
     if (line->times) fprintf(out, " --repeat %" PRIu64, line->times);
     if (line->ops && line->ops != UINT64_MAX) fprintf(out, " --ops %" PRIu64, line->ops);
     if (line->limit_bytes) fprintf(out, " --limit %" PRIu64, line->limit_bytes);
     if (line->capacity_bytes) fprintf(out, " --device sim:%" PRIu64, line->capacity_bytes);
-    fputc('\n', out);
+    fclose(out);
+    return made;
+}
+
+void repro_write(FILE *out, const repro *line)
+{
+    char *text = repro_line(line);
+    fprintf(out, "repro: %s\n", text);
+    free(text);
 }

@@ -92,10 +92,10 @@ uint64_t shard_owned(const shard_mark *mark, uint64_t first, uint64_t count);
 /* ---- The command line that shows a failure again: options that shape results, and no more */
 
 typedef struct repro {
-    const char *command;                         /* "run", or what searches */
+    const char *command;                         /* "run", or what searches; words that need no quotes */
     const cli  *asked;
     const char *device;                          /* the one it was, where `auto` was asked for */
-    const char *workload, *policy;
+    const char *workload, *policy;               /* NULL: the command has none */
     int         is_recording;                    /* what shaped the generated workload is left out */
     uint64_t    times;                           /* --repeat; 0: none */
     uint64_t    ops;                             /* cut after so many allocations and frees; UINT64_MAX: as asked */
@@ -103,6 +103,7 @@ typedef struct repro {
     const char *faults;                          /* beside --faults; NULL or "": none */
 } repro;
 
+char *repro_line(const repro *line);              /* for a shell; free it */
 void repro_write(FILE *out, const repro *line);  /* "repro: ..", with its newline */
 
 #endif
