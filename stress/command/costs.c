@@ -13,10 +13,13 @@ static void costs_tell_missing(const costs_table *table)
 
 static int costs_write_file(const cli *asked, problem *why)
 {
+    static report made = { .plain = "costs=-" };
     plan self = { .device = "" };
     costs_table table;
     char line[512], about[600];
-    report made = { .asked = asked, .plain = "costs=-", .device = about, .costs = &table };
+    made.asked = asked;
+    made.device = about;
+    made.costs = &table;
     if (asked->values[CLI_OUT].item_count > 1) return problem_set(why, EXIT_USAGE, "--out: costs writes one file");
     if (report_parse(&made, why) || report_try(&made, NULL, why) || plan_device(&self, asked, why)
         || plan_present(&self, why)) return -1;

@@ -75,27 +75,6 @@ void subject_close(subject *self);
    problem (EXIT_VERIFY). Others are not looked into. */
 int  subject_verify(const subject *self, uint64_t live_count, problem *why);
 
-/* 0 is success. The mutex: each is a lock and an unlock, as each call of an allocator takes its lock once. Inline, so
-   that nothing is added to the calls but choosing whose they are. */
-static inline int subject_lock(subject *self)
-{
-    return pthread_mutex_lock(&self->mutex) || pthread_mutex_unlock(&self->mutex);
-}
-
-static inline int subject_alloc(subject *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
-{
-    if (self->arena) return gpuarena_alloc(self->arena, ptr, bytes, stream);
-    if (self->rival) return self->rival->calls->alloc(self->rival->library, ptr, bytes, stream);
-    return subject_lock(self);
-}
-
-static inline int subject_free(subject *self, void *ptr, gpuarena_stream stream)
-{
-    if (self->arena) return gpuarena_free(self->arena, ptr, stream);
-    if (self->rival) return self->rival->calls->free(self->rival->library, ptr);
-    return subject_lock(self);
-}
-
 /* ---- What is measured: free one random live block and allocate another, over and over */
 
 enum { PAIRS_SIZES = 4096, PAIRS_COLD_BYTES = 4 << 20, PAIRS_WARM = 5000 };
