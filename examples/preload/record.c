@@ -42,11 +42,9 @@ static void fail(const char *why)
     trace.failed = 1;
 }
 
-/* A child of fork gets a copy of the file's buffer, which must be empty, and may write nothing. */
 static void before_fork(void)
 {
     pthread_mutex_lock(&trace.lock);
-    if (trace.out) fflush(trace.out);
 }
 
 static void after_fork(void)
@@ -54,6 +52,7 @@ static void after_fork(void)
     pthread_mutex_unlock(&trace.lock);
 }
 
+/* A child of fork may write nothing. */
 static void in_child(void)
 {
     if (trace.out) {                             /* else the file stays locked as long as this child lives */
@@ -79,7 +78,8 @@ static FILE *open_file(const char *path)
     return NULL;
 }
 
-/* 1: the file is open, its first line written. With the lock. */
+/* 1: the file is open, its first line written: each line at once, for a program that aborts, or becomes another by
+   exec, has no end at which a buffer would be written. With the lock. */
 static int is_open(void)
 {
     const char *path = getenv("GPUARENA_TRACE");
@@ -90,6 +90,7 @@ static int is_open(void)
     trace.out = open_file(path);
     if (!trace.out) fail(errno == EWOULDBLOCK ? "another process writes the file" : path);
     if (!trace.out) return 0;
+    (void)setvbuf(trace.out, NULL, _IOLBF, 0);
     (void)pthread_atfork(before_fork, after_fork, in_child);
     fputs("gpuarena-trace 1\n", trace.out);
     return 1;
@@ -141,21 +142,6 @@ static void put(table *self, const item *made)
     *place_of(self, made->ptr) = *made;
 }
 
-static void note_alloc(const void *ptr, size_t bytes, cudaStream_t stream)
-{
-    item made;
-    pthread_mutex_lock(&trace.lock);
-    if (is_open()) {
-        made.ptr = ptr;
-        made.number = trace.next++;
-        made.stream = number_of(stream);
-        made.device = interpose_device(stream);
-        put(&trace.blocks, &made);
-        if (!trace.failed) fprintf(trace.out, "a %" PRIu64 " %zu %u\n", made.number, bytes, made.stream);
-    }
-    pthread_mutex_unlock(&trace.lock);
-}
-
 /* Takes a block out of the table; those behind it move up, so that each is still found. */
 static void drop(item *gone)
 {
@@ -169,6 +155,31 @@ static void drop(item *gone)
         self->items[at].ptr = NULL;
         *place_of(self, moved.ptr) = moved;
     }
+}
+
+/* The end of a block, of which no other stream is told. */
+static void end_block(item *gone)
+{
+    fprintf(trace.out, "f %" PRIu64 "\n", gone->number);
+    drop(gone);
+}
+
+/* Of an address that comes again, what was there has ended unseen: by cuMemFree, say. */
+static void note_alloc(const void *ptr, size_t bytes, cudaStream_t stream)
+{
+    item made, *gone;
+    pthread_mutex_lock(&trace.lock);
+    if (is_open()) {
+        gone = trace.blocks.room ? place_of(&trace.blocks, ptr) : NULL;
+        if (gone && gone->ptr) end_block(gone);
+        made.ptr = ptr;
+        made.number = trace.next++;
+        made.stream = number_of(stream);
+        made.device = interpose_device(stream);
+        put(&trace.blocks, &made);
+        if (!trace.failed) fprintf(trace.out, "a %" PRIu64 " %zu %u\n", made.number, bytes, made.stream);
+    }
+    pthread_mutex_unlock(&trace.lock);
 }
 
 /* on_own: on the stream of the allocation, for cudaFree is on all streams. */
@@ -193,10 +204,8 @@ static void note_reset(int device)
     pthread_mutex_lock(&trace.lock);
     while (at < trace.blocks.room && !trace.failed) {
         item *each = &trace.blocks.items[at];
-        if (each->ptr && each->device == device) {
-            fprintf(trace.out, "f %" PRIu64 "\n", each->number);
-            drop(each);
-        } else at++;
+        if (each->ptr && each->device == device) end_block(each);
+        else at++;
     }
     pthread_mutex_unlock(&trace.lock);
 }

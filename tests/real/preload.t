@@ -20,7 +20,7 @@ plan skip_all => 'a sanitizer must be loaded first, and so must these libraries'
     if qx(nm -D "$build/libcudart-sim.so" 2>/dev/null) =~ /__[at]san_init/;
 
 for (['program', 'program'], ['own', 'program', '-DCUDA_API_PER_THREAD_DEFAULT_STREAM'], ['family', 'family'],
-     ['reset', 'reset'], ['events', 'events']) {
+     ['reset', 'reset'], ['events', 'events'], ['abrupt', 'abrupt']) {
     my ($name, $source, @flags) = @$_;
     is(system($cc, '-std=gnu99', @flags, @cuda, "$FindBin::Bin/preload/$source.c", '-o', "$dir/$name", "-L$build/sim", '-lcudart'),
        0, "$name is built") or BAIL_OUT('no program');
@@ -91,6 +91,10 @@ is($own, join('', @lines), 'a program whose threads have default streams of thei
 ($status, $out, $err) = run_program(LIBRARY => 'record', GPUARENA_TRACE => "$dir/events.trace", NAME => 'events');
 is($status, 0, 'a program of many events is done in time') or diag $err;
 is(qx(grep -c '^w 2 1' "$dir/events.trace"), "200000\n", 'and each wait is recorded');
+
+($status, $out, $err) = run_program(LIBRARY => 'record', GPUARENA_TRACE => "$dir/abrupt.trace", NAME => 'abrupt');
+isnt($status, 0, 'a program that aborts');
+is(qx(tail -n 3 "$dir/abrupt.trace"), "a 998 5000000 0\nf 998\na 999 5000000 0\n", 'is recorded to its last call; frees by the driver show as their addresses come again');
 
 # ---- several devices, and processes
 my @two = (NAME => 'family', GPUARENA_SIM => 'device=8G*2,work=1000000000');
