@@ -13,7 +13,6 @@
 enum { ATTRIBUTES_VIRTUAL_MEMORY = 102, ATTRIBUTES_FILE_DESCRIPTORS = 103 };
 
 /* A row: the attribute's name, its value, and the property that has it, too, an int or a size_t. All others are 0. */
-#define ATTRIBUTE(name, value) { cudaDevAttr##name, value, 0, 0 }
 #define PROPERTY(name, value, field) \
     { cudaDevAttr##name, value, offsetof(struct cudaDeviceProp, field), sizeof ((struct cudaDeviceProp *)0)->field }
 static const struct { enum cudaDeviceAttr attribute; int value; size_t at, bytes; } attributes_table[] = {
@@ -41,9 +40,13 @@ static const struct { enum cudaDeviceAttr attribute; int value; size_t at, bytes
     PROPERTY(TexturePitchAlignment, 32, texturePitchAlignment),
     PROPERTY(SurfaceAlignment, 512, surfaceAlignment),
     PROPERTY(CanMapHostMemory, 1, canMapHostMemory),
-    ATTRIBUTE(ManagedMemory, 1),
-    ATTRIBUTE(ConcurrentManagedAccess, 1),
-    ATTRIBUTE(MemoryPoolsSupported, 1),
+    PROPERTY(ManagedMemory, 1, managedMemory),
+    PROPERTY(ConcurrentManagedAccess, 1, concurrentManagedAccess),
+#if CUDART_VERSION >= 12000
+    PROPERTY(MemoryPoolsSupported, 1, memoryPoolsSupported),
+#else
+    { cudaDevAttrMemoryPoolsSupported, 1, 0, 0 },            /* of which nothing is a property yet */
+#endif
     PROPERTY(UnifiedAddressing, 1, unifiedAddressing),
     PROPERTY(ConcurrentKernels, 1, concurrentKernels),
     PROPERTY(StreamPrioritiesSupported, 1, streamPrioritiesSupported),

@@ -101,6 +101,10 @@ static void test_attributes_and_properties(void)
     CHECK_STR(first.name, "gpuarena simulated device");
     CHECK(first.totalGlobalMem == GIB(1) && first.major == 9 && first.minor == 0 && first.warpSize == 32);
     CHECK(first.maxThreadsDim[2] == 64 && first.maxGridSize[0] == INT32_MAX && first.maxGridSize[2] == 65535);
+    CHECK_MSG(first.managedMemory == 1 && first.concurrentManagedAccess == 1, "as the attributes say");
+#if CUDART_VERSION >= 12000
+    CHECK_MSG(first.memoryPoolsSupported == 1, "as the attribute says");
+#endif
     CHECK_MSG(memcmp(&first.uuid, &second.uuid, sizeof first.uuid) != 0 && first.pciBusID != second.pciBusID,
               "devices are told apart");
     for (int i = cudaDevAttrMaxThreadsPerBlock; i < cudaDevAttrMax; i++)
