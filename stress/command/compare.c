@@ -140,28 +140,39 @@ static void compare_decide(compare_row *pair)
     }
 }
 
+static void compare_name(const row *of)
+{
+    char held[CELL_ROOM];
+    const char *workload = row_workload(of), *holes = cell_text(&of->cells[COLUMN_HOLES], held);
+    printf("%s%s%s%s%s", workload, *workload ? "/" : "", case_policy(of), *holes ? " holes " : "", holes);
+}
+
 static void compare_say(compare *self, const compare_row *pair)
 {
     compare_found all = pair->exact > pair->timed ? pair->exact : pair->timed;
-    char named[CELL_ROOM], held[CELL_ROOM];
-    const char *workload = cell_text(&pair->to->cells[COLUMN_WORKLOAD], named);
-    const char *holes = cell_text(&pair->to->cells[COLUMN_HOLES], held);
     self->counts[all]++;
     self->rows++;
     if (self->asked->values[CLI_QUIET].given && all == COMPARE_SAME) return;
-    printf("%-8s time %-9s  %s%s%s%s%s\n%s", compare_exact_names[pair->exact],
-           pair->has_times ? compare_timed_names[pair->timed] : "-", workload, *workload ? "/" : "",
-           case_policy(pair->to), *holes ? " holes " : "", holes, pair->text);
+    printf("%-8s time %-9s  ", compare_exact_names[pair->exact],
+           pair->has_times ? compare_timed_names[pair->timed] : "-");
+    compare_name(pair->to);
+    printf("\n%s", pair->text);
 }
 
+/* By all that may tell it from the other file's. */
 static void compare_alone(compare *self, const row *of, int is_after)
 {
-    char workload[CELL_ROOM], held[CELL_ROOM], seed[CELL_ROOM];
+    static const row_column keys[] = { COLUMN_DEVICE, COLUMN_SEED, COLUMN_THREADS, COLUMN_KEY, COLUMN_REPEATS };
     ++*(is_after ? &self->only_after : &self->only_before);
     self->rows++;
-    printf("ONLY IN %s  %s/%s, device %s, seed %s\n", is_after ? "B" : "A",
-           cell_text(&of->cells[COLUMN_WORKLOAD], workload), case_policy(of),
-           cell_text(&of->cells[COLUMN_DEVICE], held), cell_text(&of->cells[COLUMN_SEED], seed));
+    printf("ONLY IN %s  ", is_after ? "B" : "A");
+    compare_name(of);
+    for (size_t at = 0; at < sizeof keys / sizeof keys[0]; at++) {
+        char text[CELL_ROOM];
+        const char *key = cell_text(&of->cells[keys[at]], text);
+        if (*key) printf(", %s %s", row_table[keys[at]].name, key);
+    }
+    printf("\n");
 }
 
 /* Whether the file has a column of this name, be it in rows or not. */

@@ -119,7 +119,8 @@ void row_free(row *self)
 
 const char *row_workload(const row *self)
 {
-    return self->cells[COLUMN_WORKLOAD].kind == CELL_TEXT ? self->cells[COLUMN_WORKLOAD].text : "";
+    const cell *of = &self->cells[self->cells[COLUMN_CASE].kind == CELL_TEXT ? COLUMN_CASE : COLUMN_WORKLOAD];
+    return of->kind == CELL_TEXT ? of->text : "";
 }
 
 const char *row_status(const row *self)

@@ -204,7 +204,7 @@ void        row_real(row *self, row_column column, double real);     /* with the
 void        row_hex(row *self, row_column column, uint64_t count);
 void        row_text(row *self, row_column column, const char *text);
 
-const char *row_workload(const row *self);       /* "": the command has none */
+const char *row_workload(const row *self);       /* of bench the case; "": the command has none */
 const char *row_status(const row *self);         /* "": none was read */
 /* Of the workload that the row belongs to: rows from *first on, *count of them. */
 void row_group(const row_list *list, size_t row_index, size_t *first, size_t *count);

@@ -467,14 +467,16 @@ int shard_mark_read(slice line, shard_mark *mark)
 char *shard_path(const char *text, const shard_mark *mark)
 {
     static const char word[] = "{shard}";
-    const char *at = mark ? strstr(text, word) : NULL;
-    char last[24];
-    if (!at) return program_copy(text, strlen(text));
-    size_t room = strlen(text) + 64;
-    char *made = program_need(room, 1);
+    char last[24], *made;
+    size_t length;
+    if (!mark) return program_copy(text, strlen(text));
+    FILE *out = program_stream(&made, &length);
     int digits = snprintf(last, sizeof last, "%" PRIu64, mark->count - 1);
-    snprintf(made, room, "%.*s%0*" PRIu64 "-of-%" PRIu64 "%s", (int)(at - text), text, digits, mark->index,
-             mark->count, at + strlen(word));
+    for (const char *at; (at = strstr(text, word)) != NULL; text = at + strlen(word)) {
+        fprintf(out, "%.*s%0*" PRIu64 "-of-%" PRIu64, (int)(at - text), text, digits, mark->index, mark->count);
+    }
+    fputs(text, out);
+    fclose(out);
     return made;
 }
 
