@@ -196,8 +196,9 @@ static void html_failures(FILE *out, const report *page)
         figure_words words;
         if (table_is_ok(shown) || !*row_status(shown)) continue;
         const char *workload = shown->cells[COLUMN_WORKLOAD].text;
+        const uint64_t times = list->kind == ROW_BATCH ? page->asked->values[CLI_TIMES].number : 0;
         const repro line = { page->asked->command, page->asked, page->device, workload ? workload : "",
-                             shown->cells[COLUMN_POLICY].text, 0, 0, UINT64_MAX, 0, 0, NULL };
+                             shown->cells[COLUMN_POLICY].text, 0, times, UINT64_MAX, 0, 0, NULL };
         figure_title(&words, shown, 1, "");
         text_print(out, xml_text, "<p><strong>%s</strong>: %s</p>\n", words.title,
                    *shown->note ? shown->note : row_status(shown));
@@ -250,7 +251,7 @@ static void html_write(FILE *out, const report *page)
     char line[512];
     figure_sheet sheet = figure_sheet_of(&page->list, 0, HTML_MAPS_BYTES);
     sheet.told_blocks = sheet.map_bytes / HTML_BLOCK_SHARE;
-    text_print(out, xml_text, "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"/>"
+    text_print(out, xml_text, "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"/>"
                "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
                "<title>gpuarena stress %s on %s</title>\n", page->asked->command, page->device);
     fprintf(out, "<style>%s%s</style></head>\n<body>\n", html_style, plot_style);

@@ -17,7 +17,7 @@ sub report {
     print "#   $_\n" for split /\n/, $run->{err};
     my $text = slurp("$folder/$name.html");
     my @all = well_formed($text, $name);
-    ok($text =~ /\A<!doctype html>\n<html lang="en">/, "$name: a page of HTML");
+    ok($text =~ /\A<!DOCTYPE html>\n<html lang="en">/, "$name: a page of HTML");
     is(join(' ', grep { /^on|^style$|^href$|^src$/ } map { keys %$_ } @all), '', "$name: no handlers, styles or links");
     my %ids;
     $ids{$_->{id}}++ for grep { defined $_->{id} } @all;

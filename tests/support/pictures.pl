@@ -12,7 +12,7 @@ sub xml_elements {
     die "a character that XML cannot hold\n" if $copy =~ /[\x00-\x08\x0b\x0c\x0e-\x1f\x{fffe}\x{ffff}]/;
     pos($text) = 0;
     while (pos($text) < length $text) {
-        if ($text =~ /\G<!doctype html>\s*/gci || $text =~ /\G<\?xml[^<>]*\?>\s*/gc) {
+        if ($text =~ /\G<!DOCTYPE html>\s*/gc || $text =~ /\G<\?xml[^<>]*\?>\s*/gc) {
             next;
         } elsif ($text =~ /\G([^<]+)/gc) {
             my $found = $1;
