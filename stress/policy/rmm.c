@@ -255,11 +255,12 @@ static piece *rmm_arena_alloc(model *self, uint64_t bytes, gpuarena_stream strea
     return found;
 }
 
-/* What is or was moved to the global arena waits for its stream. */
+/* What lies in no superblock of the stream's own waits for it: that was moved to the global arena, or from there to
+   another stream. */
 static void rmm_arena_free(model *self, piece *freed, gpuarena_stream stream)
 {
     superblock *of = freed->owner;
-    if (of->heap.kind == SUPERBLOCK_GLOBAL) model_wait(self, stream);
+    if (of->heap.kind == SUPERBLOCK_GLOBAL || of->heap.stream != stream) model_wait(self, stream);
     model_put(self, &of->heap.free, freed);
     if (superblock_is_idle(of)) superblocks_join(self);
 }
