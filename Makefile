@@ -323,7 +323,7 @@ $(EXAMPLE_CXX_SOURCES:%.cc=$(BUILD)/%): $(BUILD)/%: %.cc gpuarena.h examples/gpu
 # libraries for LD_PRELOAD: they export the runtime's names that they replace, and nothing else
 $(BUILD)/libgpuarena-%.so: examples/preload/%.c examples/preload/interpose.h gpuarena.h $(BUILD)/stamp.flags | $(CUDART)
 	@echo "  LINK $@"
-	$(Q)$(COMPILE) -fPIC -fvisibility=hidden -shared -o $@ $< \
+	$(Q)$(COMPILE) $(LDFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $< \
 	    -L$(BUILD)/sim -Wl,--no-as-needed -lcudart $(RUNS_ON_CUDA) -ldl -lpthread
 
 # the implementation in libraries, whose linker scripts say what is shown of it
@@ -336,14 +336,14 @@ $(BUILD)/pic/arena.o: stress/policy/arena.c gpuarena.h $(BUILD)/stamp.flags
 $(BUILD)/libgpuarena.so: examples/python/library.c $(BUILD)/pic/arena.o | $(CUDART)
 	@echo "  LINK $@"
 	$(Q)echo '{ global: gpuarena_[a-z]*; local: *; };' > $(BUILD)/library.map
-	$(Q)$(COMPILE) -I. -fPIC -shared -DGPUARENA_IMPLEMENTATION_DONE -Wl,--version-script,$(BUILD)/library.map -o $@ $^ \
+	$(Q)$(COMPILE) $(LDFLAGS) -I. -fPIC -shared -DGPUARENA_IMPLEMENTATION_DONE -Wl,--version-script,$(BUILD)/library.map -o $@ $^ \
 	    -L$(BUILD)/sim -Wl,--no-as-needed -lcudart $(RUNS_ON_CUDA) -lpthread
 
 # the allocator of ONNX Runtime's CUDA provider, which needs nothing of ONNX Runtime
 $(BUILD)/libgpuarena_ort.so: examples/onnxruntime/ort_gpuarena.c $(BUILD)/pic/arena.o | $(CUDART)
 	@echo "  LINK $@"
 	$(Q)echo '{ global: gpuarena_ort_*; local: *; };' > $(BUILD)/ort.map
-	$(Q)$(COMPILE) -I. -fPIC -shared -DGPUARENA_IMPLEMENTATION_DONE -Wl,--version-script,$(BUILD)/ort.map -o $@ $^ \
+	$(Q)$(COMPILE) $(LDFLAGS) -I. -fPIC -shared -DGPUARENA_IMPLEMENTATION_DONE -Wl,--version-script,$(BUILD)/ort.map -o $@ $^ \
 	    -L$(BUILD)/sim -Wl,--no-as-needed -lcudart $(RUNS_ON_CUDA) -lpthread
 
 # ---- gpuarena as PyTorch's allocator, for the PyTorch of TORCH_PYTHON and with the CUDA headers that came with it
