@@ -30,7 +30,7 @@
     X(VARY, NULL, "vary", 0, TEXT, "KEY", NULL, 0, 0, SHAPES_RESULTS, \
       "batch", "batch: the workload's option to find the largest of (stress help batch)") \
     X(LIMIT, NULL, "limit", 0, SIZE, "SIZE", NULL, 1, 0, SHAPES_RESULTS, \
-      "run|batch|shrink|holes", "hard limit of arenas alone; not beside a limit key") \
+      "run|batch|shrink|holes", "hard limit of arenas and models; not beside a limit key") \
     X(FILTER, NULL, "filter", 0, TEXT, "PATTERN[|..]", NULL, 0, 0, SHAPES_SWEEP, \
       CLI_ROWS, "only rows whose WORKLOAD/POLICY fits; * any text, ? a character") \
     X(QUICK, NULL, "quick", 0, FLAG, NULL, NULL, 0, 0, SHAPES_RESULTS, \

@@ -228,8 +228,8 @@ static const char help_top[] =
 
 static const char help_bottom[] =
     "\n"
-    "Sizes are binary: 64K, 512M, 4G, 1T; 4GB and 4GiB are 4G. An option given twice counts the last time; -w, -p\n"
-    "and --out add up.\n"
+    "Sizes are binary: 64K, 512M, 4G, 1T; 4GB and 4GiB are 4G. An option given twice counts the last time; -w, -p,\n"
+    "--fail-if and --out add up.\n"
     "\n"
     "Examples\n"
     "  stress run -w train -p cudaMalloc,segments --out html=report.html\n"
@@ -306,8 +306,9 @@ static const char help_capacity[] =
     "found.\n"
     "The runs without a limit and under the one found are verified; counts are of the latter. A workload that does\n"
     "not complete without a limit has status oom, and no min_limit_bytes.\n"
-    "cudaMalloc and cub-library have no limit: theirs is the memory of the smallest simulated device on which the\n"
-    "workload completes; on CUDA it is what they held. Nothing is timed; --rate counts all the same.\n";
+    "cudaMalloc, cudaMallocAsync and cub-library have no limit: theirs is the memory of the smallest simulated\n"
+    "device on which the workload completes; on CUDA it is what they held. Nothing is timed; --rate counts all the\n"
+    "same.\n";
 
 static const char help_batch[] =
     "stress batch -w WORKLOAD[,..] -p POLICY[,..]: the largest batch with which the workload completes, on this\n"

@@ -730,8 +730,8 @@ static void table_run_legend(const table *self)
 static const struct { const char *columns, *times; } table_legends[] = {
     [ROW_CAPACITY] = { "min limit: the smallest limit found by bisection in steps of 2 MiB: the workload completes "
         "under it, with one step less it ends at that op, for that reason; peak: of what is requested. "
-        "cudaMalloc and cub-library have no limit: it is the memory of the smallest simulated device on which "
-        "the workload completes, on CUDA what they held.", NULL },
+        "cudaMalloc, cudaMallocAsync and cub-library have no limit: it is the memory of the smallest simulated "
+        "device on which the workload completes, on CUDA what they held.", NULL },
     [ROW_BATCH] = { "largest: what the workload's option may be for it to complete; one more ends at that op, for "
         "that reason; allowed: the largest found whose requested peak is no more than the memory there is: "
         "where peaks grow with the option, no policy can do better.", NULL },
