@@ -17,12 +17,27 @@ static int run_check_applies(const plan *made, const rule *asked, problem *why)
     return rule_about_none(asked, last->workload->text, last->chosen->text, why);
 }
 
+/* Whether a workload that this policy runs has a row that the rule is about; holes has no workloads. */
+static int run_compares(const plan *made, const rule *asked, const policy *with)
+{
+    for (const plan_workload *of = made->workloads; of < made->workloads + made->workload_count; of++) {
+        for (size_t index = 0; plan_wants(made, of, with) && index < made->policy_count; index++) {
+            const policy *chosen = &made->policies[index];
+            if (plan_wants(made, of, chosen) && rule_matches(asked, of->text, chosen->text)) return 1;
+        }
+    }
+    return made->workload_count == 0;
+}
+
 int run_check_reference(const plan *made, const rule *asked, const char *besides, problem *why)
 {
     problem unknown = { 0, "" };
     if (!asked->reference || rule_refers_to_base(asked) || !strcmp(asked->reference, besides)) return 0;
-    for (size_t index = 0; index < made->policy_count; index++) {
-        if (!strcmp(asked->reference, made->policies[index].text)) return 0;
+    for (const policy *with = made->policies; with < made->policies + made->policy_count; with++) {
+        if (strcmp(asked->reference, with->text)) continue;
+        if (run_compares(made, asked, with)) return 0;
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': --filter leaves no row of policy %s to compare with",
+                           asked->text, asked->reference);
     }
     if (!policy_is_named(asked->reference, &unknown)) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': %.400s", asked->text, unknown.text);
