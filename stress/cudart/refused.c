@@ -1,5 +1,6 @@
 /* Functions that programs name and that are not served: they are there, so that a program that may never call them
-   can be loaded, and answer NotSupported. What was called is counted for the report. */
+   can be loaded, and answer NotSupported, which is the last error where it is the runtime that is asked. What was
+   called is counted for the report. */
 
 #include "driver.h"
 
@@ -16,7 +17,8 @@
     X(cudaStreamBeginCaptureToGraph) X(cudaStreamUpdateCaptureDependencies) X(cudaUserObjectCreate) \
     X(cudaUserObjectRelease) \
     X(cudaMemcpyFromSymbol_ptds) X(cudaMemcpyToSymbol_ptds) X(cudaStreamAddCallback_ptsz) \
-    X(cuTensorMapEncodeTiled) X(cudaStreamBeginCaptureToGraph_ptsz) X(cudaStreamUpdateCaptureDependencies_ptsz)
+    X(cudaStreamBeginCaptureToGraph_ptsz) X(cudaStreamUpdateCaptureDependencies_ptsz)
+#define REFUSED_LINKED_OF_DRIVER(X) X(cuTensorMapEncodeTiled)
 
 /* Had by name alone. PyTorch looks up all of these before its first virtual memory, and ends where one is missing. */
 #define REFUSED_FOUND(X) \
@@ -33,16 +35,26 @@ static int refused_answer(uint64_t *count)
     return SIM_NOT_SUPPORTED;
 }
 
+static int refused_by_runtime(uint64_t *count)
+{
+    call self;
+    if (call_enter(&self) == SIM_SUCCESS) self.code = refused_answer(count);
+    return (int)call_end(&self);
+}
+
 /* Declared without arguments, under a name of its own: only the symbol is CUDA's. */
-#define REFUSED_LINKED_FUNCTION(name) \
+#define REFUSED_LINKED_AS(name, answer) \
     static uint64_t refused_count_##name; \
     CUDART_EXPORT int refused_##name(void) __asm__(#name); \
-    int refused_##name(void) { return refused_answer(&refused_count_##name); }
+    int refused_##name(void) { return answer(&refused_count_##name); }
+#define REFUSED_LINKED_FUNCTION(name) REFUSED_LINKED_AS(name, refused_by_runtime)
+#define REFUSED_DRIVER_FUNCTION(name) REFUSED_LINKED_AS(name, refused_answer)
 #define REFUSED_FOUND_FUNCTION(name, since) \
     static uint64_t refused_count_##name; \
     static int refused_##name(void) { return refused_answer(&refused_count_##name); } \
     DRIVER_LIST(#name, refused_##name, since)
 REFUSED_LINKED(REFUSED_LINKED_FUNCTION)
+REFUSED_LINKED_OF_DRIVER(REFUSED_DRIVER_FUNCTION)
 REFUSED_FOUND(REFUSED_FOUND_FUNCTION)
 
 typedef struct refused_tally { const char *name; const uint64_t *count; } refused_tally;
@@ -50,7 +62,7 @@ typedef struct refused_tally { const char *name; const uint64_t *count; } refuse
 #define REFUSED_TALLY(name) { #name, &refused_count_##name },
 #define REFUSED_FOUND_TALLY(name, since) { #name, &refused_count_##name },
 static const refused_tally refused_tallies[] = {
-    REFUSED_LINKED(REFUSED_TALLY) REFUSED_FOUND(REFUSED_FOUND_TALLY)
+    REFUSED_LINKED(REFUSED_TALLY) REFUSED_LINKED_OF_DRIVER(REFUSED_TALLY) REFUSED_FOUND(REFUSED_FOUND_TALLY)
 };
 
 void refused_print(FILE *out)

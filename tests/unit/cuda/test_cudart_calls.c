@@ -195,7 +195,9 @@ static void test_host_functions(void)
     CHECK_DONE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     CHECK_CODE(cudaLaunchHostFunc(stream, count_host_call, &host_calls), cudaErrorNotSupported);
     CHECK_INT(host_calls, ==, 1);
+    (void)cudaGetLastError();
     CHECK_CODE(cudaHostRegister(&host_calls, sizeof host_calls, 0), cudaErrorNotSupported);
+    CHECK_CODE(cudaGetLastError(), cudaErrorNotSupported);
 }
 
 /* What nvcc's code calls by itself; the toolkit declares it for its own compiler alone. */
