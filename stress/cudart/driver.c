@@ -190,6 +190,7 @@ CUcontext driver_context(int ordinal)
 static CUresult context_open(int ordinal, int opens, int *is_open)
 {
     call self;
+    *is_open = 0;
     DRIVER_NEEDS_INIT;
     if (call_open(&self, SIM_CALL_SET_DEVICE)) {
         sim_device *found = engine_device(self.machine, ordinal);

@@ -165,10 +165,12 @@ sub test_matrix {
 }
 
 # Optimised, where compilers see more: by the first of them, for that takes long, and what warns there is gcc. The stress
-# program is optimised too, by whatever compiler builds it.
+# program is optimised too, by whatever compiler builds it; the substitute, whose calls fill what they are given, at -O3.
 sub test_optimised {
     my ($compiler) = @_;
     my @all = map { job_of($compiler, middle_standard($compiler), $_, '-O2') } qw(user.c implementation.c);
+    my @substitute = map { s{^\Q$root\E/}{../../}r } $toolkit ? glob "$root/stress/cudart/*.c" : ();
+    push @all, map { job_of($compiler, middle_standard($compiler), $_, '-O3') } @substitute;
     run_all(@all);
     report("$compiler->{name}: optimised", @all);
     note(sprintf '%s: the implementation compiles at -O2 in %.2f s', $compiler->{name}, $all[1]{seconds});
