@@ -91,6 +91,14 @@ static compare_found compare_exact(compare_row *pair, row_column column, int is_
     return found;
 }
 
+/* Of a throughput's ratio more is better, as its target says. */
+static int compare_is_better(const compare_row *pair, row_column column, int is_less)
+{
+    char text[CELL_ROOM];
+    int wants_more = column == COLUMN_RATIO && *cell_text(&pair->to->cells[COLUMN_TARGET], text) == '>';
+    return is_less != wants_more;
+}
+
 static void compare_timed(compare_row *pair, row_column column)
 {
     const interval before = case_samples(&pair->before, column, 1);
@@ -101,8 +109,9 @@ static void compare_timed(compare_row *pair, row_column column)
     long double low = after.low / before.high, high = after.high / before.low;
     compare_found found = COMPARE_AMBIGUOUS;
     if (before.is_known && after.is_known) {
-        found = low > 1.0L ? COMPARE_WORSE : high < 1.0L ? COMPARE_BETTER
-              : low >= 1.0L - compare_close && high <= 1.0L + compare_close ? COMPARE_SAME : COMPARE_AMBIGUOUS;
+        if (low > 1.0L || high < 1.0L) {
+            found = compare_is_better(pair, column, high < 1.0L) ? COMPARE_BETTER : COMPARE_WORSE;
+        } else if (low >= 1.0L - compare_close && high <= 1.0L + compare_close) found = COMPARE_SAME;
         snprintf(said, sizeof said, " (x %.3Lf to %.3Lf) %s", low, high, compare_timed_names[found]);
     } else {
         snprintf(said, sizeof said, " (%zu and %zu times; an interval takes %d)", before.count, after.count,
@@ -115,14 +124,16 @@ static void compare_timed(compare_row *pair, row_column column)
     compare_raise(&pair->timed, found);
 }
 
-/* A ratio is measured where ratio_low and ratio_high say how well: they count with it. How many rounds it took, and
-   why no more, is no result. */
+/* A ratio is measured where ratio_low and ratio_high say how well: they count with it; else it was counted. How many
+   rounds it took, and why no more, is no result. */
 static void compare_column(compare_row *pair, row_column column, int has_interval)
 {
     const column_info *measure = &row_table[column];
+    const int is_measured = column == COLUMN_RATIO && (pair->from->cells[COLUMN_RATIO_LOW].kind != CELL_NONE
+                                                       || pair->to->cells[COLUMN_RATIO_LOW].kind != CELL_NONE);
     if (column == COLUMN_RATIO_LOW || column == COLUMN_RATIO_HIGH || (has_interval && column == COLUMN_ROUNDS)
         || (measure->is_timed && measure->unit == UNIT_TEXT)) return;
-    if (measure->is_timed || (has_interval && column == COLUMN_RATIO)) compare_timed(pair, column);
+    if (measure->is_timed || is_measured) compare_timed(pair, column);
     else if (!case_agrees(&pair->before, column) || !case_agrees(&pair->after, column)) compare_varied(pair, column);
     else compare_raise(&pair->exact, compare_exact(pair, column, 1));
 }
