@@ -95,7 +95,14 @@ static void record_bucket_add(record_bucket *self, const record_sample *sample)
     self->is_used = 1;
 }
 
-ARRAY_ORDER(record_compare_samples, record_sample, ->op)
+/* In order of time, equal ones side by side: what begins a round, or ends a run, has an operation's number, too. */
+static int record_compare_samples(const void *left, const void *right)
+{
+    const record_sample *one = left, *other = right;
+    if (one->op != other->op) return one->op < other->op ? -1 : 1;
+    if (one->now_vns != other->now_vns) return one->now_vns < other->now_vns ? -1 : 1;
+    return memcmp(&one->use, &other->use, sizeof one->use);
+}
 
 /* The samples of all buckets, each once, in order of time; how many. */
 static record_sample *record_samples_of(const record_bucket *buckets, size_t count, size_t *sample_count)
@@ -109,7 +116,8 @@ static record_sample *record_samples_of(const record_bucket *buckets, size_t cou
     }
     qsort(samples, used, sizeof *samples, record_compare_samples);
     for (size_t at = 0; at < used; at++) {
-        if (!distinct || samples[at].op != samples[distinct - 1].op) samples[distinct++] = samples[at];
+        int is_new = !distinct || memcmp(&samples[at], &samples[distinct - 1], sizeof *samples);
+        if (is_new) samples[distinct++] = samples[at];
     }
     *sample_count = distinct;
     return samples;
