@@ -73,11 +73,13 @@ static int cuda_device_open(device *self, int ordinal, problem *why)
     return cuda_device_failed(self, "cudaSetDevice", cudaSetDevice(ordinal), why);
 }
 
-/* Gives back what is on the list still. -1 and EXIT_HARNESS: how much could not be. */
+/* Gives back what is on the list still. The driver's pool gives back what was freed to it when the device is waited
+   for: whoever comes next would have so much less. -1 and EXIT_HARNESS: how much could not be. */
 static int cuda_device_close(device *self, problem *why)
 {
     int code = 0;
     if (!self->window) return 0;
+    if (cudaDeviceSynchronize()) (void)cudaGetLastError();
     uint64_t kept_bytes = cuda_table_clear(&self->table, &code);
     if (self->event && cudaEventDestroy(self->event)) (void)cudaGetLastError();
     pthread_mutex_destroy(&self->table.mutex);

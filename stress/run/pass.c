@@ -805,7 +805,8 @@ static void worker_alloc(worker *self, const step *next)
     }
 }
 
-/* Whoever allocates the block may be behind. */
+/* Whoever allocates the block may be behind. On the stream that the verified free is on: no other is behind the
+   allocation's. */
 static void worker_free(worker *self, const step *next)
 {
     slot *freed = next->of;
@@ -814,7 +815,7 @@ static void worker_free(worker *self, const step *next)
         sched_yield();
     }
     if (state != SLOT_LIVE) return;
-    gpuarena_stream stream = self->pool.goes_home ? freed->home : next->stream;
+    gpuarena_stream stream = self->pool.goes_home || pool_follows(&self->pool) ? freed->home : next->stream;
     gpuarena_result result = caller_free(&self->by, freed->ptr, freed->bytes, stream);
     self->ops++;
     if (result) {
