@@ -748,8 +748,7 @@ typedef struct gpuarena_action {
     gpuarena_action_kind kind;
     gpuarena_result result;                      /* OK, or the failure's */
     gpuarena_block block;
-    gpuarena_stream stream;                      /* of the call that caused it, NULL if it has none;
-                                                    FREE_DONE: the block's */
+    gpuarena_stream stream;                      /* of the call, for FREE_DONE the block's; or NULL */
     const gpuarena_failure *failure;             /* FAIL, MISUSE; else NULL */
 } gpuarena_action;
 typedef void            gpuarena_observe_fn(gpuarena *arena, const gpuarena_action *action, void *user);
@@ -850,8 +849,7 @@ typedef struct gpuarena_config {
     double   limit_fraction;                     /* above 0, at most 1 */
     uint64_t headroom_bytes;                     /* device memory that growth leaves free (0) */
     gpuarena_release release;                    /* not ON_DEMAND: not with growth FIXED */
-    uint64_t release_bytes;                      /* IDLE (64 MiB; 1: nothing), PRESSURE (256 MiB; at most
-                                                    the device) */
+    uint64_t release_bytes;                      /* IDLE (64 MiB; 1: nothing), PRESSURE (256 MiB) */
     double   release_keep;                       /* IDLE (0: 0.5; negative: nothing; at most 1) */
     uint32_t release_age;                        /* AGE (10,000) */
     void *(*host_alloc)(size_t bytes, void *user);       /* for bookkeeping, aligned as malloc's, or NULL; */
@@ -957,9 +955,8 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 
 /* Fills *driver with a table for a CUDA device; -1 is the current device. The table may be copied and needs
    no end. No context is created: the table's first use does that.
-     Driver     cudaGetDeviceCount, cudaGetDevice, and cudaGetDriverEntryPoint, from CUDA 12.5 on ..ByVersion,
-                by which the driver's virtual memory functions are found. If that fails, the groups vm and fd
-                are absent.
+     Driver     cudaGetDeviceCount, cudaGetDevice, and cudaGetDriverEntryPoint[ByVersion], by which virtual
+                memory functions are found. If that fails, the groups vm and fd are absent.
      Peers      `peers` is 0: see config.peers.
      Results    INVALID_ARGUMENT (no such device: failure.detail lists those there are), NOT_SUPPORTED (built
                 with GPUARENA_NO_CUDA; or failure.driver_code is 35, cudaErrorInsufficientDriver: the driver
@@ -1003,8 +1000,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 /* ---- memory */
 
 /* Allocates memory for use on one stream, or on every stream (GPUARENA_ANY_STREAM: quiet memory alone).
-   *ptr becomes device memory aligned to config.alignment. bytes 0 is OK and gives NULL, unless the device is
-   lost.
+   *ptr becomes device memory aligned to config.alignment. bytes 0 gives NULL; OK unless the device is lost.
      Results    OUT_OF_MEMORY (see failure.reason).
      Failure    leaves what THE WAY OF ONE ALLOCATION says at its end.
      Cost       constant on a hit; of a page and more in paged arenas, O(log free blocks). A miss goes through
@@ -1096,8 +1092,8 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
                 failure.block is the block), INVALID_ARGUMENT (bytes 0); of the pointer as gpuarena_free,
                 INVALID_ARGUMENT for NULL;
                 REENTRANT from config.pressure, to grow.
-     Failure    to grow: as gpuarena_alloc.
-     Cost       O(blocks that it takes); where pages move, as gpuarena_alloc. Driver: as gpuarena_alloc. */
+     Cost       O(blocks that it takes); where pages move, as gpuarena_alloc.
+     Driver     as gpuarena_alloc, and so is what a failure to grow leaves. */
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
                                              gpuarena_stream stream);
 
