@@ -5994,8 +5994,11 @@ enum { GPUARENA__PAGES_TRIED = 8 };              /* so many are created without 
 #ifndef GPUARENA__HANDLE_PART
 #define GPUARENA__HANDLE_PART 256
 #endif
-/* The handles of a place of this size and more may be four times larger. */
+/* The handles of a place of this size and more may be four times larger. Those above a quarter of this size
+   have at most an eighth of the place each, or one HANDLE_SHARE-th of reserved memory if that is more, since a
+   small block may strand all of one. */
 static const uint64_t GPUARENA__HANDLE_KNEE = (uint64_t)256 << 20;
+enum { GPUARENA__HANDLE_SHARE = 32 };
 
 /* The number of idle pages that is known without a walk over the blocks: spare ones, and those inside single
    free blocks. */
@@ -6853,17 +6856,21 @@ static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *com
     return !gpuarena__is_beyond(arena, least) || gpuarena__ask_grant(arena, least, error);
 }
 
-/* How many pages the next new handle has, if so many are left to create in a hole. Large handles make growth
-   cheap, but the free part of one that is partly live cannot move; a plan's pages do not move anyway. */
+/* How many pages the next new handle has, if so many are left to create in a hole: up to half of the place.
+   Large handles make growth cheap, but the free part of one that is partly live cannot move; a plan's pages
+   do not move anyway. */
 static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__commit *commit, uint64_t left)
 {
     uint64_t page = arena->paged.page_bytes, bytes = commit->end - commit->begin, count = 1, most;
     most = gpuarena__min(gpuarena__room(arena, NULL), /* of the limit, and of the device as far as known */
                          gpuarena__above(arena->reachable_bytes, arena->stats.reserved_bytes));
     most /= GPUARENA__HANDLE_PART;
-    if (bytes >= GPUARENA__HANDLE_KNEE) most *= 4;
+    if (bytes >= GPUARENA__HANDLE_KNEE)
+        most = gpuarena__min(most * 4,
+                             gpuarena__max(gpuarena__max(GPUARENA__HANDLE_KNEE / 4, bytes / 8),
+                                           (arena->stats.reserved_bytes + bytes) / GPUARENA__HANDLE_SHARE));
     if (!arena->plans.is_making && gpuarena__strands_much(arena, 0)) return 1;
-    while (count * page < bytes / 4 && count * 2 * page <= most) count *= 2;      /* far below INSIDE */
+    while (count * 2 * page <= gpuarena__min(most, bytes / 2)) count *= 2;        /* far below INSIDE */
     return gpuarena__min(count, left);
 }
 
