@@ -20,10 +20,11 @@ static int run_check_applies(const plan *made, const rule *asked, problem *why)
 /* Whether a workload that this policy runs has a row that the rule is about; holes has no workloads. */
 static int run_compares(const plan *made, const rule *asked, const policy *with)
 {
-    for (const plan_workload *of = made->workloads; of < made->workloads + made->workload_count; of++) {
-        for (size_t index = 0; plan_wants(made, of, with) && index < made->policy_count; index++) {
-            const policy *chosen = &made->policies[index];
-            if (plan_wants(made, of, chosen) && rule_matches(asked, of->text, chosen->text)) return 1;
+    const plan_case *end = made->cases + made->case_count;
+    for (const plan_case *of = made->cases; of < end; of++) {
+        for (const plan_case *each = made->cases; of->chosen == with && each < end; each++) {
+            if (each->workload != of->workload) continue;
+            if (rule_matches(asked, each->workload->text, each->chosen->text)) return 1;
         }
     }
     return made->workload_count == 0;
