@@ -134,7 +134,6 @@ void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
 {
     *driver = self->inner;                       /* whose entries look at device and peers alone, not at the user */
     driver->user = self;
-    driver->clear = NULL;
     driver->memory.obtain = cuda_table_memory_obtain;
     driver->memory.give_back = cuda_table_memory_give_back;
 #define X(group, name, names) driver->group.name = cuda_table_##group##_##name;
