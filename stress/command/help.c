@@ -293,8 +293,8 @@ static const char help_columns[] =
     "between. oom_op counts on.\n"
     "Measured columns are of a second pass over the same operations and hold the simulated driver's own work. They\n"
     "stay empty with --no-timing or where there are too few samples.\n"
-    "On CUDA reserved_peak_bytes and footprint of cudaMalloc and cub-library are at least so much: the 2 MiB\n"
-    "granules in which their blocks lie.\n"
+    "On CUDA reserved_peak_bytes and footprint of cudaMalloc, cudaMallocAsync and cub-library are at least so much:\n"
+    "the 2 MiB granules in which their blocks lie.\n"
     "Where steps come again (labels alike but for the number at their end, or else --rounds), all before the first\n"
     "that does is the warm-up, and what follows is steady. vns_per_op is empty with --rate.\n";
 

@@ -18,7 +18,8 @@ static void cuda_table_weigh(cuda_table *self, cuda_book book, const cuda_held *
 {
     uint64_t whole_bytes = memory_round_up(held->bytes, SIM_GRANULE), address = held->place.key;
     if (book == CUDA_MAPPED || book == CUDA_RESERVED) return;            /* addresses */
-    if (book == CUDA_CREATED || held->bytes >= SIM_GRANULE) {
+    int is_packed = held->bytes < SIM_GRANULE || (int)book == CUDA_OBTAINED + GPUARENA_MEMORY_ASYNC;
+    if (book == CUDA_CREATED || !is_packed) {
         self->whole_bytes += goes ? 0 - whole_bytes : whole_bytes;
         return;
     }

@@ -23,7 +23,8 @@ typedef struct cuda_table {                      /* zeroed, but for these two: n
     treap           books[CUDA_BOOKS];           /* by address, or handle */
     uint64_t        entered;                     /* of all books together, so far */
     uint64_t        whole_bytes;                 /* of what is a granule and more, in whole granules; of handles */
-    device_table    granules;                    /* in which less was obtained; bytes: how many pieces of it */
+    device_table    granules;                    /* in which less was obtained, or of the driver's pool, which packs
+                                                    all; bytes: how many pieces of it */
     uint64_t        calls, held_peak_bytes;
     sim_watch_fn   *watch;                       /* told what comes and goes; NULL: nobody */
     void           *watch_user;

@@ -73,14 +73,16 @@ static int cuda_device_open(device *self, int ordinal, problem *why)
     return cuda_device_failed(self, "cudaSetDevice", cudaSetDevice(ordinal), why);
 }
 
-/* Gives back what is on the list still. The driver's pool gives back what was freed to it when the device is waited
-   for: whoever comes next would have so much less. -1 and EXIT_HARNESS: how much could not be. */
+/* Gives back what is on the list still, which may be in use until the device is waited for. The driver's pool gives
+   back what was freed to it when it is waited for again: whoever comes next would have so much less. -1 and
+   EXIT_HARNESS: how much could not be. */
 static int cuda_device_close(device *self, problem *why)
 {
     int code = 0;
     if (!self->window) return 0;
     if (cudaDeviceSynchronize()) (void)cudaGetLastError();
     uint64_t kept_bytes = cuda_table_clear(&self->table, &code);
+    if (cudaDeviceSynchronize()) (void)cudaGetLastError();
     if (self->event && cudaEventDestroy(self->event)) (void)cudaGetLastError();
     pthread_mutex_destroy(&self->table.mutex);
     free(self->window);

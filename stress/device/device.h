@@ -21,9 +21,9 @@ typedef struct device_counters {                 /* since the device was opened 
     int      is_virtual;                         /* 1: there is a virtual clock, and call_vns is its */
     uint64_t held_bytes;                         /* simulated: physical, of pinned and managed memory too. CUDA:
                                                     what was obtained through the table, in whole granules of
-                                                    2 MiB, and of pieces below that every granule one lies in,
-                                                    and pages created, mapped or spare: a device keeps at least
-                                                    this */
+                                                    2 MiB, and of pieces below that and of the driver's pool
+                                                    every granule one lies in, and pages created, mapped or
+                                                    spare: a device keeps at least this */
     uint64_t held_peak_bytes;                    /* highest so far, not only between operations; simulated: of each
                                                     kind of memory, summed */
     uint64_t pool_kept_bytes;                    /* simulated: of held, what pools of cudaMallocAsync have and did not

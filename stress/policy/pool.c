@@ -22,7 +22,8 @@ static int pool_open_arena(pool *self, const policy *chosen, problem *why)
     }
     gpuarena_get_config(self->arena, &config);
     self->alignment_bytes = config.alignment;
-    self->rounds_up = config.debug != GPUARENA_DEBUG_OFF;
+    self->rounds_up = config.debug != GPUARENA_DEBUG_OFF
+                      || (config.backing == GPUARENA_BACKING_ASYNC && !device_simulated(self->device));
     self->in_order = config.backing == GPUARENA_BACKING_ASYNC || config.scrub & GPUARENA_SCRUB_ALLOC;
     self->limit_bytes = config.limit_bytes;
     return 0;

@@ -715,8 +715,8 @@ static void table_run_legend(const table *self)
     }
     text_add(line, sizeof line, "*: best of the workload. ");
     if (environment)
-        text_add(line, sizeof line, "What cudaMalloc and cub-library hold is at least so much: the 2 MiB granules in "
-                 "which their blocks lie.");
+        text_add(line, sizeof line, "What cudaMalloc, cudaMallocAsync and cub-library hold is at least so much: the "
+                 "2 MiB granules in which their blocks lie.");
     else text_add(line, sizeof line, "The device is simulated (%s help costs).", program_name());
     if (has_baseline) text_add(line, sizeof line, " cudaMalloc was not asked for: it is there to compare with, and "
                                "neither marked nor judged.");

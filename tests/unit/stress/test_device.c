@@ -60,6 +60,14 @@ static void test_ranges(void)
     CHECK(cuda_table_holds(&table, at_address(5), 0));
     CHECK(!cuda_table_holds(&table, at_address(UINT64_MAX), UINT64_MAX));
     for (uint64_t bytes = MIB; bytes <= 3 * MIB; bytes += MIB) cuda_table_drop(&table, CUDA_OBTAINED, bytes * 16);
+    for (uint64_t at = 0; at < 6 * MIB; at += 3 * MIB) {                     /* the driver's pool packs: 0 to 6 MiB */
+        cuda_table_enter(&table, (cuda_book)(CUDA_OBTAINED + GPUARENA_MEMORY_ASYNC), 64 * MIB + at, 3 * MIB);
+    }
+    CHECK_U64(cuda_table_held_bytes(&table), ==, 6 * MIB);
+    for (uint64_t at = 0; at < 6 * MIB; at += 3 * MIB) {
+        cuda_table_drop(&table, (cuda_book)(CUDA_OBTAINED + GPUARENA_MEMORY_ASYNC), 64 * MIB + at);
+    }
+    CHECK_U64(cuda_table_held_bytes(&table), ==, 0);
     CHECK_U64(cuda_table_clear(&table, &failed), ==, 0);
 }
 
