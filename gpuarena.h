@@ -3895,8 +3895,8 @@ static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t
         }
         return;
     }
-    told = gpuarena__uses_start(arena, node, freed_on);
     record = gpuarena__record_for(arena, record, home);
+    told = gpuarena__uses_start(arena, node, record);
     if (list[record].home != home) {             /* memory of a capture set, freed outside its captures */
         ticket = gpuarena__ticket(&list[record]);
         if (ticket) gpuarena__uses_put(arena, node, record, ticket);
