@@ -106,14 +106,12 @@ CUDART_THREAD_FORM(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz)(const cudaLaun
     return launch_configured(stream_of_thread(config ? config->stream : NULL));
 }
 
-/* Such a question: what it answers then. */
-#define LAUNCH_ASK(name, parameters, answer) \
-    CUDART_FUNCTION(name, parameters, self.machine->runtime_skips_kernels ? (answer) : SIM_NOT_SUPPORTED)
-
 /* Those of a small kernel: no real one's are known. */
-static int launch_attributes(const call *self, struct cudaFuncAttributes *attributes, const void *function)
+CUDART_SERVED(cudaFuncGetAttributes, (struct cudaFuncAttributes *attributes, const void *function),
+              (attributes, function))
 {
     (void)function;
+    if (!self->machine->runtime_skips_kernels) return SIM_NOT_SUPPORTED;
     if (!attributes) return SIM_INVALID_VALUE;
     memset(attributes, 0, sizeof *attributes);
     attributes->maxThreadsPerBlock = attributes_of(self->device, cudaDevAttrMaxThreadsPerBlock);
@@ -123,24 +121,23 @@ static int launch_attributes(const call *self, struct cudaFuncAttributes *attrib
     return SIM_SUCCESS;
 }
 
-LAUNCH_ASK(cudaFuncGetAttributes, (struct cudaFuncAttributes *attributes, const void *function),
-           launch_attributes(&self, attributes, function))
-LAUNCH_ASK(cudaFuncSetAttribute, (const void *function, enum cudaFuncAttribute attribute, int value),
-           ((void)function, (void)attribute, (void)value, SIM_SUCCESS))
+CUDART_FUNCTION(cudaFuncSetAttribute, (const void *function, enum cudaFuncAttribute attribute, int value),
+                ((void)function, (void)attribute, (void)value,
+                 self.machine->runtime_skips_kernels ? SIM_SUCCESS : SIM_NOT_SUPPORTED))
 
 /* As its threads alone allow. */
-static int launch_occupancy(const call *self, int *blocks, int block_size)
+CUDART_SERVED(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+              (int *blocks, const void *function, int block_size, size_t shared_bytes, unsigned int flags),
+              (blocks, function, block_size, shared_bytes, flags))
 {
+    (void)function, (void)shared_bytes, (void)flags;
+    if (!self->machine->runtime_skips_kernels) return SIM_NOT_SUPPORTED;
     if (!blocks || block_size <= 0) return SIM_INVALID_VALUE;
     int fit = attributes_of(self->device, cudaDevAttrMaxThreadsPerMultiProcessor) / block_size;
     int most = attributes_of(self->device, cudaDevAttrMaxBlocksPerMultiprocessor);
     *blocks = fit < most ? fit : most;
     return SIM_SUCCESS;
 }
-
-LAUNCH_ASK(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
-           (int *blocks, const void *function, int block_size, size_t shared_bytes, unsigned int flags),
-           ((void)function, (void)shared_bytes, (void)flags, launch_occupancy(&self, blocks, block_size)))
 
 CUDART_EXPORT cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function,
                                                                         int block_size, size_t shared_bytes)

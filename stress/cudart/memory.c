@@ -123,17 +123,14 @@ CUDART_SERVED(cudaFreeHost, (void *ptr), (ptr))
 }
 
 /* All of it is mapped, at its own address. */
-static int memory_mapped(void **device, void *host, unsigned flags)
+CUDART_SERVED_BY(cudaHostGetDevicePointer, (void **device, void *host, unsigned int flags), (device, host, flags),
+                 call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES))
 {
+    (void)self;
     const host_block *pinned = host_find(host);
     if (!device || !pinned || pinned->is_managed || flags != 0) return SIM_INVALID_VALUE;
     *device = host;
     return SIM_SUCCESS;
-}
-
-CUDART_EXPORT cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned int flags)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES), memory_mapped(device, host, flags));
 }
 
 CUDART_FUNCTION(cudaMallocManaged, (void **ptr, size_t bytes, unsigned int flags),

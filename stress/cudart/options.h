@@ -1,5 +1,5 @@
 /* GPUARENA_SIM: the text that describes the machine of a process.
-   It must not know of the CUDA runtime. The grammar is in cudart.h. */
+   It must not know of the CUDA runtime. The grammar is in ../README.md. */
 #ifndef STRESS_CUDART_OPTIONS_H
 #define STRESS_CUDART_OPTIONS_H
 

@@ -206,7 +206,9 @@ static int graph_end_capture(const call *self, cudaGraph_t *made)
 CUDART_STREAM_FUNCTION(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *made),
                        graph_end_capture(&self, made))
 
-static int graph_instantiate(const call *self, cudaGraphExec_t *made, cudaGraph_t source, unsigned long long flags)
+CUDART_SERVED_BY(cudaGraphInstantiateWithFlags,
+                 (cudaGraphExec_t *made, cudaGraph_t source, unsigned long long flags), (made, source, flags),
+                 call_begin(&self, SIM_CALL_GRAPH_INSTANTIATE))
 {
     const graph *found = handles_find(&self->machine->handles, source, HANDLE_GRAPH);
     if (!made || !found || flags > cudaGraphInstantiateFlagUseNodePriority * 2 - 1) {
@@ -214,12 +216,6 @@ static int graph_instantiate(const call *self, cudaGraphExec_t *made, cudaGraph_
     }
     *made = work_instantiate(self->machine, found);
     return SIM_SUCCESS;
-}
-
-CUDART_EXPORT cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *made, cudaGraph_t source,
-                                                        unsigned long long flags)
-{
-    CALL_DOES(call_begin(&self, SIM_CALL_GRAPH_INSTANTIATE), graph_instantiate(&self, made, source, flags));
 }
 
 #if CUDART_VERSION >= 12000
