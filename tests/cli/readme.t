@@ -194,7 +194,7 @@ while (my ($command, $table) = splice @tables, 0, 2) {
 # ---- what the policies' driver calls cost, in a sentence
 my ($paged, $raw, $pytorch, $segments) = map { s/,//gr } $readme =~ /on the PanGu step ([\d,]+), where cudaMalloc makes ([\d,]+)\s+and PyTorch (\d+)\. Segments make (\d+)\./;
 if (-e "$traces/intervals/somas_pangu_2.6B.csv") {
-    my $step = stress(qw(run -w replay:somas_pangu_2.6B.csv -p raw,segments,paged,pytorch --no-timing -q --out csv=-))->{out};
+    my $step = stress(split / /, 'run -w replay:somas_pangu_2.6B.csv -p raw,segments,paged,pytorch --no-timing -q --out csv=-')->{out};
     my %calls = map { my @cells = split /,/; $cells[1] => $cells[11] } split /\n/, $step;
     is(join(' ', map { $_ // '' } @calls{qw(paged raw pytorch segments)}), "$paged $raw $pytorch $segments", 'driver calls of the PanGu step');
 } else {
