@@ -143,8 +143,8 @@ static int cuda_device_fill(const device *self, gpuarena_stream stream, const vo
     if (cuda_device_failed(self, "cudaStreamSynchronize", cudaStreamSynchronize(stream), why)
         || cuda_device_failed(self, "cudaMemset", cudaMemset(memory, cuda_device_body(pattern), (size_t)bytes), why))
         return -1;
-    cudaError_t code = cudaMemcpy(memory + (bytes - end), ends, (size_t)end, cudaMemcpyHostToDevice);
-    if (!code) code = cudaMemcpy(memory, ends, (size_t)end, cudaMemcpyHostToDevice);
+    cudaError_t code = cudaMemcpy(memory + (bytes - end), ends, (size_t)end, cudaMemcpyDefault);      /* or pinned */
+    if (!code) code = cudaMemcpy(memory, ends, (size_t)end, cudaMemcpyDefault);
     return cuda_device_failed(self, "cudaMemcpy to the device", code, why);
 }
 
@@ -169,7 +169,7 @@ static int cuda_device_verify(device *self, const void *ptr, uint64_t bytes, uin
     unsigned char *expected = self->window + CUDA_DEVICE_WINDOW;
     for (uint64_t at = 0; at < bytes; at += CUDA_DEVICE_WINDOW) {
         uint64_t count = bytes - at < CUDA_DEVICE_WINDOW ? bytes - at : CUDA_DEVICE_WINDOW;
-        cudaError_t code = cudaMemcpy(self->window, memory + at, (size_t)count, cudaMemcpyDeviceToHost);
+        cudaError_t code = cudaMemcpy(self->window, memory + at, (size_t)count, cudaMemcpyDefault);
         if (cuda_device_failed(self, "cudaMemcpy from the device", code, why)) return -1;
         cuda_device_expect(expected, count, pattern, bytes, at);
         if (memcmp(self->window, expected, (size_t)count) == 0) continue;

@@ -805,8 +805,8 @@ static void worker_alloc(worker *self, const step *next)
     }
 }
 
-/* Whoever allocates the block may be behind. On the stream that the verified free is on: no other is behind the
-   allocation's. */
+/* Whoever allocates the block may be behind. No other stream is behind the allocation's: where memory comes in its
+   order, or the verified free is on it, this one is. */
 static void worker_free(worker *self, const step *next)
 {
     slot *freed = next->of;
@@ -815,7 +815,8 @@ static void worker_free(worker *self, const step *next)
         sched_yield();
     }
     if (state != SLOT_LIVE) return;
-    gpuarena_stream stream = self->pool.goes_home || pool_follows(&self->pool) ? freed->home : next->stream;
+    int at_home = self->pool.goes_home || self->pool.in_order || pool_follows(&self->pool);
+    gpuarena_stream stream = at_home ? freed->home : next->stream;
     gpuarena_result result = caller_free(&self->by, freed->ptr, freed->bytes, stream);
     self->ops++;
     if (result) {
