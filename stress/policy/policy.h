@@ -48,8 +48,8 @@ typedef struct pool {                            /* a policy at work */
     uint64_t        alignment_bytes;             /* blocks are multiples of it; no arena: what cudaMalloc aligns to */
     gpuarena_memory memory;                      /* raw, async: the kind that the driver is asked for */
     uint64_t        limit_bytes;                 /* in force; GPUARENA_NO_LIMIT: none */
-    int             rounds_up;                   /* arena, with debug, or of CUDA's pool: the device may hold more than
-                                                    it was asked for */
+    int             rounds_up;                   /* arena, with debug, or of CUDA's pool: the device may hold more
+                                                    than it was asked for */
     int             in_order;                    /* memory comes in a stream's order, which others must follow */
     int             goes_home;                   /* a block goes back to the stream of its allocation: uses are told
                                                     that this one does not come after, as is a free elsewhere */
