@@ -5994,9 +5994,9 @@ enum { GPUARENA__PAGES_TRIED = 8 };              /* so many are created without 
 #ifndef GPUARENA__HANDLE_PART
 #define GPUARENA__HANDLE_PART 256
 #endif
-/* The handles of a place of this size and more may be four times larger. Above a quarter of this size, though,
-   each has at most an eighth of the place, or one part in HANDLE_SHARE of reserved memory if that is more,
-   since a small block may strand all of one. */
+/* The handles of a place of this size and more may be four times larger. Above a quarter of this size each
+   has at most an eighth of the place, or one part in HANDLE_SHARE of reserved memory if that is more, since a
+   small block may strand all of one. */
 static const uint64_t GPUARENA__HANDLE_KNEE = (uint64_t)256 << 20;
 enum { GPUARENA__HANDLE_SHARE = 32 };
 

@@ -1,7 +1,7 @@
 /* Two processes: one exports a block, whose pages travel as file descriptors over a socket; the other maps them.
    Introduces gpuarena_export, gpuarena_import, and their _fd and _end.
    Run: make build/examples/16_two_processes && build/examples/16_two_processes (LD_LIBRARY_PATH=build/sim: no GPU).
-   `16_two_processes one` imports in a thread. Without the CUDA Toolkit only that works: see stress/sim/share.h. */
+   `16_two_processes one` imports in a thread. Without the CUDA Toolkit only that works: see stress/sim/memory.h. */
 #define GPUARENA_IMPLEMENTATION
 #include "../gpuarena.h"
 #include "example.h"

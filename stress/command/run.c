@@ -20,12 +20,14 @@ static int run_check_applies(const plan *made, const rule *asked, problem *why)
 /* Whether a workload that this policy runs has a row that the rule is about; holes has no workloads. */
 static int run_compares(const plan *made, const rule *asked, const policy *with)
 {
-    const plan_case *end = made->cases + made->case_count;
-    for (const plan_case *of = made->cases; of < end; of++) {
-        for (const plan_case *each = made->cases; of->chosen == with && each < end; each++) {
-            if (each->workload != of->workload) continue;
-            if (rule_matches(asked, each->workload->text, each->chosen->text)) return 1;
+    for (const plan_workload *of = made->workloads; of < made->workloads + made->workload_count; of++) {
+        const plan_case *first = made->cases + of->first, *each;
+        int has_with = 0, is_asked = 0;
+        for (each = first; each < first + of->case_count; each++) {
+            has_with |= each->chosen == with;
+            is_asked |= rule_matches(asked, of->text, each->chosen->text);
         }
+        if (has_with && is_asked) return 1;
     }
     return made->workload_count == 0;
 }

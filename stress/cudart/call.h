@@ -54,7 +54,8 @@ int call_serve(call *self, sim_device *device, uint64_t bytes);
 cudaError_t call_end(call *self);                /* keeps the last error */
 int call_end_driver(call *self);                 /* of the driver's interface, which has no last error */
 
-/* libcuda is initialized by cuInit, and by every call of the runtime. is_now: from now on. 1: it is. */
+/* libcuda is initialized by cuInit, and by every call of the runtime but those that look at the thread's own state.
+   is_now: from now on. 1: it is. */
 int call_initialized(int is_now);
 
 /* A look at the thread's own state, by calls that nothing makes fail but life itself: then the code, else 0. leave:

@@ -1,6 +1,5 @@
 /* Devices: which there are, which is current, what they are, which reach each other, and their end.
    Must not know how memory is held. */
-
 #include "../sim/memory.h"
 #include "call.h"
 
@@ -76,6 +75,7 @@ int attributes_of(const sim_device *device, enum cudaDeviceAttr attribute)
 
 /* ---- Properties: made of attributes, in the struct of the toolkit that this is built with */
 
+/* In the headers of CUDA 12 the name is a macro, for the symbol cudaGetDeviceProperties_v2. */
 CUDART_SERVED(cudaGetDeviceProperties, (struct cudaDeviceProp *properties, int device), (properties, device))
 {
     const sim_device *found = engine_device(self->machine, device);
@@ -93,8 +93,6 @@ CUDART_SERVED(cudaGetDeviceProperties, (struct cudaDeviceProp *properties, int d
     }
     return SIM_SUCCESS;
 }
-
-/* In the headers of CUDA 12 the name is a macro, for the symbol cudaGetDeviceProperties_v2. */
 
 /* ---- Devices */
 
@@ -135,7 +133,6 @@ CUDART_SERVED(cudaInitDevice, (int device, unsigned int device_flags, unsigned i
     engine_open_context(found);
     return found->lost_code;
 }
-
 #endif
 
 CUDART_SERVED(cudaDeviceGetAttribute, (int *value, enum cudaDeviceAttr attribute, int device),
@@ -215,4 +212,3 @@ CUDART_SERVED(cudaDeviceDisablePeerAccess, (int peer), (peer))
     self->device->runtime_peers &= ~bit;
     return !bit ? cudaErrorInvalidDevice : was & bit ? SIM_SUCCESS : cudaErrorPeerAccessNotEnabled;
 }
-

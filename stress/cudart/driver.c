@@ -340,11 +340,17 @@ static CUresult kernel_find(const void *source, void *handle)
     return code;
 }
 
+static CUresult kernel_forget(const void *handle)
+{
+    DRIVER_NEEDS_INIT;
+    return handle ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
 DRIVER_ANSWERS(cuModuleLoadData, 2000, (CUmodule *module, const void *image), kernel_find(image, module))
 DRIVER_ANSWERS(cuModuleLoadDataEx, 2010, (CUmodule *module, const void *image, unsigned int count,
                                           CUjit_option *options, void **values),
                ((void)count, (void)options, (void)values, kernel_find(image, module)))
-DRIVER_ANSWERS(cuModuleUnload, 2000, (CUmodule module), module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE)
+DRIVER_ANSWERS(cuModuleUnload, 2000, (CUmodule module), kernel_forget(module))
 DRIVER_ANSWERS(cuModuleGetFunction, 2000, (CUfunction *function, CUmodule module, const char *name),
                module ? kernel_find(name, function) : CUDA_ERROR_INVALID_HANDLE)
 
@@ -354,7 +360,7 @@ DRIVER_ANSWERS(cuLibraryLoadData, 12000, (CUlibrary *library, const void *image,
                                           void **library_values, unsigned int library_count),
                ((void)options, (void)values, (void)count, (void)library_options, (void)library_values,
                 (void)library_count, kernel_find(image, library)))
-DRIVER_ANSWERS(cuLibraryUnload, 12000, (CUlibrary library), library ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE)
+DRIVER_ANSWERS(cuLibraryUnload, 12000, (CUlibrary library), kernel_forget(library))
 DRIVER_ANSWERS(cuLibraryGetKernel, 12000, (CUkernel *kernel, CUlibrary library, const char *name),
                library ? kernel_find(name, kernel) : CUDA_ERROR_INVALID_HANDLE)
 DRIVER_ANSWERS(cuKernelGetFunction, 12000, (CUfunction *function, CUkernel kernel), kernel_find(kernel, function))

@@ -1,7 +1,6 @@
 /* cudaMalloc, cudaFree and their kin: device memory, pinned and managed memory, what a pointer is, memory pools, and
    memory of other processes.
    Must not know of contents, nor how device memory and pools are laid out: sim/ does. */
-
 #include "../sim/memory.h"
 #include "../sim/sim.h"
 #include "call.h"

@@ -2,7 +2,6 @@
    memory. Devices are on no fabric and have no links, and no process is known. Codes are NVML's.
    Must not know of calls: each is the runtime's of the same meaning. nvml.h is no part of a toolkit's runtime, so
    that the few types that it takes are spelled out. */
-
 #include "driver.h"
 
 enum { NVML_SUCCESS = 0, NVML_INVALID_ARGUMENT = 2, NVML_NOT_SUPPORTED = 3, NVML_UNKNOWN = 999 };

@@ -77,9 +77,13 @@ CUDART_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f
     }
     cudaError_t code = call_end(&self);
     if (code == cudaSuccess) {
+        const int last_error = self.thread->last_error, kept_error = self.thread->kept_error;
+        self.thread->last_error = SIM_SUCCESS;   /* errors are those of a thread of the driver's */
         self.thread->is_called_back = 1;
         function(user);
         self.thread->is_called_back = 0;
+        self.thread->last_error = last_error;
+        self.thread->kept_error = kept_error;
     }
     return code;
 }

@@ -1,6 +1,5 @@
 /* A policy at work on a device: the arena's calls, a model's, a rival's, or the driver's own for `raw`.
    It must not know of workloads; it times nothing and checks nothing (see oracle.h). */
-
 #include "policy.h"
 
 enum { POOL_DRIVER_ALIGNMENT = 256 };            /* cudaMalloc's */

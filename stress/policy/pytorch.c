@@ -1,7 +1,6 @@
 /* PyTorch's caching allocator at its defaults: best fit in segments of 2 MiB, 20 MiB or the request's size, small and
    large apart, of each stream apart. Before it fails, all that is idle goes back to the driver. With
    expandable_segments:True segments are ranges of addresses, in which pages are mapped. */
-
 #include "model.h"
 
 enum { PYTORCH_UNIT = 512 };

@@ -1,7 +1,6 @@
 /* RMM's pool_memory_resource: best fit, a list of free blocks for each stream, an event at each free. It doubles from
    its first request's exact size, or takes half of what its maximum leaves; then idle blocks go back
    before it fails. */
-
 #include "model.h"
 
 enum { RMM_UNIT = 256 };

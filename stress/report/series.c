@@ -28,8 +28,9 @@ static void series_end(FILE *out, const row_list *list)
     if (list->partial) fprintf(out, CSV_PARTIAL "%s\n", list->partial);
 }
 
-/* op: allocations and frees before it and it are done. free_bytes: pending ones included. Of every 1024th of the ops
-   the samples that are extreme in something. */
+/* op: allocations and frees before it and it are done; an op with which a round or a step begins may have a sample
+   from before it, too, which comes first. free_bytes: pending ones included. Of every 1024th of the ops the samples
+   that are extreme in something. */
 static void series_write(FILE *out, const report *material)
 {
     const row_list *list = &material->list;

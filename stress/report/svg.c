@@ -1,6 +1,5 @@
 /* All figures of a report in one SVG file, which needs nothing else: no script, no font, no address. Two stand in a
    line, each set on lines of its own. */
-
 #include "figure.h"
 #include "output.h"
 

@@ -170,7 +170,6 @@ static row_kind csv_kind(const csv_table *table)
     return best;
 }
 
-/* Whole numbers as such, all else as texts: what is printed again as it was read, to the byte. */
 static void csv_rows_of(const csv_table *table, row_list *made)
 {
     made->kind = csv_kind(table);
@@ -189,7 +188,7 @@ static void csv_rows_of(const csv_table *table, row_list *made)
         const column_unit unit = row_table[named].unit;
         for (size_t line = 0; line < made->count; line++) {
             const char *text = table->cells[(line + 1) * table->column_count + at];
-            uint64_t number;
+            uint64_t number;                     /* as such; else a text, printed again as it was read */
             if ((unit == UNIT_COUNT || unit == UNIT_BYTES) && slice_decimal(slice_of(text), &number)) {
                 row_count(&made->rows[line], named, number);
             } else if (*text || named == COLUMN_POLICY) {            /* a row has a policy, be it "" */

@@ -22,7 +22,8 @@ enum {
 #define RECORD_MOST_BYTES ((uint64_t)1 << 30)    /* of all rows: beyond this none keeps its blocks */
 #define RECORD_NEVER UINT64_MAX
 
-typedef struct record_sample {                   /* after allocation or free number op, from 0 */
+typedef struct record_sample {                   /* after allocation or free number op, from 0; where a round or
+                                                    a step begins, one from before it, too */
     uint64_t   op, now_vns;                      /* now_vns: the host's virtual clock, 0 on CUDA, here and below */
     memory_use use;
 } record_sample;

@@ -62,7 +62,7 @@ typedef struct oracle_settings {
     uint64_t        limit_bytes;                 /* GPUARENA_NO_LIMIT: none */
     device         *device;                      /* holds the contents */
     const gpuarena *arena;                       /* whose statistics and check are asked; NULL: none */
-    int             rounds_up;                   /* 1: the device holds more than it was asked for */
+    int             rounds_up;                   /* 1: the device may hold more than it was asked for */
 } oracle_settings;
 
 typedef struct oracle oracle;

@@ -1,6 +1,5 @@
 /* The driver table of the simulated device. It must not do what the entries do: it checks, counts, charges
    and calls the part of the machine that does it. */
-
 #include "entries.h"
 #include "memory.h"
 #include "sim.h"

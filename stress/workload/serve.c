@@ -1,6 +1,5 @@
 /* `serve`: a language model's server: requests come at random, are batched as they come, and share a cache of keys
    and values within a budget. */
-
 #include "maker.h"
 
 /* ---- Published models, and published distributions of how long prompts and answers are */

@@ -167,18 +167,19 @@ static void CUDART_CB count_host_call(void *count)
     ++*(int *)count;
 }
 
-/* Nothing is permitted in there, and what was the last error is told. */
+/* Nothing is permitted in there, and errors are those of a thread of the driver's. */
 static void CUDART_CB call_from_host(void *stream)
 {
     void *ptr;
     int count;
+    CHECK_CODE(cudaPeekAtLastError(), cudaSuccess);
     CHECK_CODE(cudaMalloc(&ptr, MIB(2)), cudaErrorNotPermitted);
     CHECK_CODE(cudaGetLastError(), cudaErrorNotPermitted);
+    CHECK_CODE(cudaGetLastError(), cudaSuccess);
     CHECK_CODE(cudaStreamSynchronize(stream), cudaErrorNotPermitted);
     CHECK_CODE(cudaLaunchHostFunc(stream, count_host_call, &host_calls), cudaErrorNotPermitted);
     CHECK_INT(cuDeviceGetCount(&count), ==, CUDA_ERROR_NOT_PERMITTED);
     CHECK_INT(cuStreamQuery(stream), ==, CUDA_ERROR_NOT_PERMITTED);
-    (void)cudaGetLastError();
 }
 
 static void test_host_functions(void)
@@ -191,6 +192,8 @@ static void test_host_functions(void)
     CHECK_DONE(cudaLaunchHostFunc(stream, count_host_call, &host_calls));
     CHECK_INT(host_calls, ==, 1);
     CHECK_DONE(cudaLaunchHostFunc(stream, call_from_host, stream));
+    CHECK_INT(cuLaunchHostFunc(stream, call_from_host, stream), ==, CUDA_SUCCESS);
+    CHECK_CODE(cudaGetLastError(), cudaErrorUnknown);            /* the thread's own, as it was */
     CHECK_DONE(cudaStreamSynchronize(stream));
     CHECK_DONE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     CHECK_CODE(cudaLaunchHostFunc(stream, count_host_call, &host_calls), cudaErrorNotSupported);
