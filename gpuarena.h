@@ -126,10 +126,11 @@
        below 1 at once, and a page more for every two that have moved. So a program in which few pages need to
        move stays further below the share.
      - New memory comes in a few handles for each gap, of one page or a power of two: so a request of a GiB is
-       a few driver calls. A handle has at most 1/256 of the bytes that limit and device leave, or 1/64 for a
-       request of 256 MiB or more. A handle of several pages never moves. If it is idle and its pages are
-       needed elsewhere, it goes back to the driver, and new ones take its place. If the driver fails or
-       refuses then, the handles that went back stay there.
+       a few driver calls. A handle has at most half of the request, and 1/256 of the bytes that limit and
+       device leave. For a request of 256 MiB or more that is 1/64; but above 64 MiB a handle has at most an
+       eighth of the request, or 1/32 of reserved memory. A handle of several pages never moves. If it is idle
+       and its pages are needed elsewhere, it goes back to the driver, and new ones take its place. If the
+       driver fails or refuses then, the handles that went back stay there.
      - If more than eight new pages are needed, and the driver reports less free memory, they are first
        requested in one piece, which goes back at once if it is granted. So a request that the driver refuses
        has taken no memory that others may need.
@@ -292,9 +293,10 @@
      - If no single stream will do, the host waits for the device, clears on the default stream and waits
        again: for GPUARENA_ANY_STREAM, a forgotten stream, another thread's own stream, and a resize that
        takes memory for another stream than the block's.
-     - A free whose clearing is refused, by the driver or because the stream is captured, is refused too. The
-       block stays live with undefined contents, and may be freed again; if its clearing may still be under
-       way on the default stream, that second free waits for the device.
+     - A free whose clearing is refused, by the driver or because the stream is captured, is refused too, and
+       so is a resize that shrinks. The block stays live, with undefined contents where it was to be cleared,
+       and may be freed again; if its clearing may still be under way on the default stream, that second free
+       waits for the device.
      - An allocation on a captured stream fails before anything changes, as far as driver.capture tells. An
        allocation whose clearing the driver refuses fails, and counts as an allocation and its free; the arena
        keeps what it grew. A resize fails likewise, and ends the block's room.
@@ -748,7 +750,7 @@ typedef struct gpuarena_action {
     gpuarena_action_kind kind;
     gpuarena_result result;                      /* OK, or the failure's */
     gpuarena_block block;
-    gpuarena_stream stream;                      /* of the call, for FREE_DONE the block's; or NULL */
+    gpuarena_stream stream;                      /* of the call; for FREE_DONE of the block; or NULL */
     const gpuarena_failure *failure;             /* FAIL, MISUSE; else NULL */
 } gpuarena_action;
 typedef void            gpuarena_observe_fn(gpuarena *arena, const gpuarena_action *action, void *user);
@@ -945,8 +947,8 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
      Cost       constant, amortised, without the time that driver and host memory functions take.
      Threads    any thread, any time.
      Callbacks  the observer, if one is set.
-     Driver     no call, unless the contract names one. capture.exchange_mode goes around calls, and a result
-                OUT_OF_MEMORY comes with memory.info and capture.active. A call that names a stream for the
+     Driver     no call, unless the contract names one. capture.exchange_mode goes around calls, and a failure
+                OUT_OF_MEMORY may call memory.info and capture.active. A call that names a stream for the
                 first time may query the events of streams that were named to gpuarena_forget. A function
                 whose contract names a call may also return DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST
                 and HOST_MEMORY, even if it makes none. */
@@ -1000,7 +1002,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 /* ---- memory */
 
 /* Allocates memory for use on one stream, or on every stream (GPUARENA_ANY_STREAM: quiet memory alone).
-   *ptr becomes device memory aligned to config.alignment. bytes 0 gives NULL; OK unless the device is lost.
+   *ptr becomes device memory aligned to config.alignment. bytes 0 is OK and gives NULL.
      Results    OUT_OF_MEMORY (see failure.reason).
      Failure    leaves what THE WAY OF ONE ALLOCATION says at its end.
      Cost       constant on a hit; of a page and more in paged arenas, O(log free blocks). A miss goes through
@@ -4391,8 +4393,8 @@ static int gpuarena__unretire(gpuarena *arena, uint32_t count, gpuarena__error *
     return 1;
 }
 
-/* Retires addresses. Their place in the table is reserved, as for each segment. Addresses that the driver
-   refuses to take back stay in the table, as if they were the youngest. */
+/* Retires addresses, for which the table has room: each segment reserved a place there. Addresses that the
+   driver refuses to take back stay in the table, as if they were the youngest. */
 static void gpuarena__retire(gpuarena *arena, uint64_t address, uint64_t bytes)
 {
     gpuarena__retired *list = arena->paged.retired, refused;
@@ -5994,9 +5996,9 @@ enum { GPUARENA__PAGES_TRIED = 8 };              /* so many are created without 
 #ifndef GPUARENA__HANDLE_PART
 #define GPUARENA__HANDLE_PART 256
 #endif
-/* The handles of a place of this size and more may be four times larger. Above a quarter of this size each
-   has at most an eighth of the place, or one part in HANDLE_SHARE of reserved memory if that is more, since a
-   small block may strand all of one. */
+/* The handles of a place of this size and more may be four times larger. A handle above a quarter of this
+   size has at most an eighth of its place, or one part in HANDLE_SHARE of reserved memory if that is more,
+   since a small block may strand all of it. */
 static const uint64_t GPUARENA__HANDLE_KNEE = (uint64_t)256 << 20;
 enum { GPUARENA__HANDLE_SHARE = 32 };
 
@@ -7809,7 +7811,8 @@ static int gpuarena__pack_make(gpuarena *arena, gpuarena__pack *pack, const gpua
 
 /* ---- regions */
 
-/* Makes the memory that is earmarked between two addresses ordinary free memory. */
+/* Makes the memory that is earmarked between two addresses ordinary free memory, and tells the observer of
+   what is quiet by now. */
 static void gpuarena__earmark_end(gpuarena *arena, uint64_t begin, uint64_t end)
 {
     gpuarena__iterator at = begin ? gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin))
@@ -13254,7 +13257,7 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
 
 /* Frees the tail of a live block, cleared if that is configured. *freed_on: the record of the stream that it
    is freed on; MULTI_STREAM also if other threads have named further uses while it was cleared, and there is
-   no host memory for them. 0 and an error: nothing is cleared and freed. */
+   no host memory for them. 0 and an error: nothing is freed, but the tail may have been cleared. */
 static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep, gpuarena_stream stream,
                                   uint32_t *freed_on, gpuarena__error *error)
 {

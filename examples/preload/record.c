@@ -115,7 +115,7 @@ static item *place_of(const table *self, const void *ptr)
     return &self->items[at];
 }
 
-/* Room for one more: 0 for want of memory. */
+/* Room for one more: 0 for lack of memory. */
 static int grow(table *self)
 {
     table old = *self;
