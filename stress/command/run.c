@@ -20,12 +20,13 @@ static int run_check_applies(const plan *made, const rule *asked, problem *why)
 /* Whether a workload that this policy runs has a row that the rule is about; holes has no workloads. */
 static int run_compares(const plan *made, const rule *asked, const policy *with)
 {
-    for (const plan_workload *of = made->workloads; of < made->workloads + made->workload_count; of++) {
-        const plan_case *first = made->cases + of->first, *each;
+    for (size_t index = 0; index < made->workload_count; index++) {
+        const plan_workload *of = &made->workloads[index];
         int has_with = 0, is_asked = 0;
-        for (each = first; each < first + of->case_count; each++) {
-            has_with |= each->chosen == with;
-            is_asked |= rule_matches(asked, of->text, each->chosen->text);
+        for (size_t at = of->first; at < of->first + of->case_count; at++) {
+            const policy *chosen = made->cases[at].chosen;
+            has_with |= chosen == with;
+            is_asked |= rule_matches(asked, of->text, chosen->text);
         }
         if (has_with && is_asked) return 1;
     }
