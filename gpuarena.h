@@ -9694,7 +9694,7 @@ static const char *gpuarena__words_of(const gpuarena_failure *failure)
       : "$live are still live; free them, or call gpuarena_reset, before gpuarena_destroy")
     X(REENTRANT, "called from a callback of the same arena, which holds its lock; call after it returns")
     X(DEVICE_LOST, "the device is lost (driver $code); end the process and start again")
-    X(DRIVER_ERROR, "the driver failed or gave nonsense ($code)")
+    X(DRIVER_ERROR, "the driver failed with $code, or gave nonsense")
     X(FORKED, detail ? detail
       : "the arena is that of the process from which this one was forked; make one here")
 #undef X
