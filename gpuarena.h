@@ -5833,6 +5833,7 @@ static void gpuarena__run_around(const gpuarena *arena, uint32_t index, void *us
     uint64_t foreign = 0;
     gpuarena__iterator at;
     gpuarena__node span, rest;                   /* address and size of the run so far */
+    if (search->first && search->availability == GPUARENA__AVAILABLE_AFTER_SYNC) return;
     if (gpuarena__run_has(arena, search, before)) {
         const gpuarena__node *quiet = gpuarena__node_at(arena, before);
         if (quiet->record || gpuarena__run_has(arena, search, quiet->prev)) return;
@@ -5867,7 +5868,8 @@ static void gpuarena__run_around(const gpuarena *arena, uint32_t index, void *us
 }
 
 /* The first node of the best run for a request; 0: there is none with this availability. A run is a quiet
-   block, or contains a block that is not quiet: only those are visited, as few blocks wait at a time. */
+   block, or contains a block that is not quiet: only those are visited, as few blocks wait at a time. With
+   AVAILABLE_AFTER_SYNC callers ask only whether there is a run, so the first one that is found is as good. */
 static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__request *req, uint32_t availability)
 {
     gpuarena__run_search search = GPUARENA_INIT;
