@@ -1902,7 +1902,7 @@ typedef struct gpuarena__paged {
     uint64_t spare_pages;                        /* their pages */
     uint32_t holes;                              /* their list */
     uint32_t unmap_failed_count;                 /* holes that the driver failed to unmap */
-    uint64_t kept_begin, kept_end;               /* a block grows to here: these pages are not released */
+    uint64_t kept_begin, kept_end;               /* what is growing has these pages: they are not released */
     gpuarena__retired *retired;                  /* debug GUARD: addresses of past segments, oldest first */
     uint32_t retired_count, retired_room;
 } gpuarena__paged;
@@ -12226,9 +12226,18 @@ static uint32_t gpuarena__stage_grow(gpuarena *arena, gpuarena__request *req, gp
 {
     uint64_t need = gpuarena__segment_bytes(arena, req, 0), next;
     uint64_t wish = gpuarena__growth(arena, req, need, &next);
+    gpuarena__paged *paged = &arena->paged;
+    gpuarena__place place;
     uint32_t index;
     if (!need) return gpuarena__set_reason(&miss->error, GPUARENA_REASON_TOO_LARGE);
+    if (arena->config.release == GPUARENA_RELEASE_PRESSURE && gpuarena__is_paged(arena, req)
+        && gpuarena__place_find(arena, req, 0, &place)) {    /* the pages that it has are not released */
+        need = wish = place.page_count * paged->page_bytes;
+        paged->kept_begin = place.begin;
+        paged->kept_end = place.end;
+    }
     gpuarena__release_pressed(arena, need, wish, req->stream);
+    paged->kept_begin = paged->kept_end = 0;
     if (gpuarena__is_paged(arena, req)) return gpuarena__pages_grow(arena, req, &miss->error);
     index = gpuarena__grow_for(arena, req, need, wish, &miss->error);
     if (index) arena->step = next;
