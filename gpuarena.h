@@ -972,8 +972,8 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
 /* Creates an arena. config NULL means all defaults. The environment variable is read.
      Driver     memory.info; peer for config.peers; obtain for config.initial_bytes or growth FIXED, of paged
                 arenas the group vm; with backing ASYNC then capture.active and events.device_wait.
-     Results    INVALID_CONFIG (failure.detail names the environment variable, if its text cannot be read, the
-                key, and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; for FIXED: not even
+     Results    INVALID_CONFIG (failure.detail names the environment variable, if it has a text, the key, and
+                what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; for FIXED: not even
                 one granule), NOT_SUPPORTED (the driver lacks entries for scrub, share or peers, or a device
                 cannot be a peer), and FORKED if driver is NULL, as gpuarena_driver_cuda.
      Parent     with config.parent also INVALID_CONFIG: the parent is no living arena, its driver differs in
@@ -8944,20 +8944,18 @@ static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *con
     }
 }
 
-/* Fills fields that are zero from the environment variable's text. 0: *out names the variable and what is
-   wrong. */
+/* Fills fields that are zero from the environment variable's text. *out, and config->environment, name the
+   variable if it has one, for what may be wrong. 0: *out says what cannot be read. */
 static int gpuarena__config_fill(gpuarena_config *config, gpuarena__text *out)
 {
     const char *name = config->environment ? config->environment : "GPUARENA_CONF",
                *text = *name ? getenv(name) : NULL;
     const gpuarena__key *key = gpuarena__keys, *end = key + GPUARENA__KEY_COUNT;
     gpuarena_config found = GPUARENA_INIT;
-    size_t length = out->length;
-    if (!text) return 1;
+    config->environment = text && *text ? name : "";
+    if (!*config->environment) return 1;
     gpuarena__put(out, "%.24s: ", name);
     if (!gpuarena__parse(text, &found, out)) return 0;
-    out->length = length;
-    out->text[length] = 0;
     for (; key < end; key++) {
         if (!gpuarena__key_is_zero(config, key)) continue;
         gpuarena__field_set(config, key, gpuarena__field_get(&found, key));
@@ -11893,6 +11891,7 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &error))
         return gpuarena__fail_start(arena, &error);
     failure.result = GPUARENA_INVALID_CONFIG;
+    if (*arena->config.environment) gpuarena__put(&why, "%.24s: ", arena->config.environment);
     if (!gpuarena__config_defaults(&arena->config, free_bytes, total_bytes, &why)) return failure;
     gpuarena__start_books(arena, total_bytes);
     gpuarena__set_magic(arena, GPUARENA__MAGIC); /* from here on observers may call in, or fork */
