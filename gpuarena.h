@@ -1903,8 +1903,9 @@ typedef struct gpuarena__paged {
     uint32_t holes;                              /* their list */
     uint32_t unmap_failed_count;                 /* holes that the driver failed to unmap */
     uint64_t kept_begin, kept_end;               /* what is growing has these pages: they are not released */
-    gpuarena__retired *retired;                  /* debug GUARD: addresses of past segments, oldest first */
-    uint32_t retired_count, retired_room;
+    gpuarena__retired *retired;                  /* debug GUARD: addresses of past segments: a ring of the */
+    uint32_t retired_count, retired_room;        /*   youngest, and those that the driver refused; */
+    uint32_t retired_oldest;                     /*   in the ring */
 } gpuarena__paged;
 
 /* Stream records: what free blocks wait for. A variable `record` is the number of one. An ordinary record
@@ -4381,32 +4382,35 @@ static uint64_t gpuarena__family_excess(const gpuarena *arena)
 enum { GPUARENA__RETIRED = 256 };
 static int gpuarena__is_guarded(const gpuarena *arena) { return arena->config.debug == GPUARENA_DEBUG_GUARD; }
 
-/* Gives the oldest retired addresses back until `count` are left. 0: the driver refused. */
-static int gpuarena__unretire(gpuarena *arena, uint32_t count, gpuarena__error *error)
+/* Gives retired addresses back from the end of the table until `least` are left. 0: the driver refused some,
+   and all others are tried before these next time. */
+static int gpuarena__unretire(gpuarena *arena, uint32_t least, gpuarena__error *error)
 {
-    gpuarena__retired *oldest = arena->paged.retired;
-    while (arena->paged.retired_count > count) {
-        if (!GPUARENA__ASK(arena, error, vm, release,
-                           (&arena->driver, gpuarena__pointer(oldest->address), oldest->bytes))) return 0;
-        memmove(oldest, oldest + 1, --arena->paged.retired_count * sizeof *oldest);
+    gpuarena__retired *list = arena->paged.retired, last;
+    uint32_t *count = &arena->paged.retired_count;
+    for (; *count > least; --*count) {
+        last = list[*count - 1];
+        if (GPUARENA__ASK(arena, error, vm, release,
+                          (&arena->driver, gpuarena__pointer(last.address), last.bytes))) continue;
+        list[*count - 1] = list[least];
+        list[least] = last;
+        return 0;
     }
     return 1;
 }
 
-/* Retires addresses, for which the table has room: each segment reserved a place there. Addresses that the
-   driver refuses to take back stay in the table, as if they were the youngest. */
+/* Retires addresses, for which the table has room: each segment reserved a place there. */
 static void gpuarena__retire(gpuarena *arena, uint64_t address, uint64_t bytes)
 {
-    gpuarena__retired *list = arena->paged.retired, refused;
-    uint32_t *count = &arena->paged.retired_count;
-    if (!gpuarena__unretire(arena, GPUARENA__RETIRED - 1, NULL)) {
-        arena->stats.driver_error_count++;
-        refused = list[0];
-        memmove(list, list + 1, (*count - 1) * sizeof *list);
-        list[*count - 1] = refused;
+    gpuarena__retired *list = arena->paged.retired, *at = &list[arena->paged.retired_count++];
+    if (arena->paged.retired_count > GPUARENA__RETIRED) {
+        *at = list[arena->paged.retired_oldest];
+        at = &list[arena->paged.retired_oldest++];
+        arena->paged.retired_oldest %= GPUARENA__RETIRED;
     }
-    list[*count].address = address;
-    list[(*count)++].bytes = bytes;
+    at->address = address;
+    at->bytes = bytes;
+    arena->stats.driver_error_count += !gpuarena__unretire(arena, GPUARENA__RETIRED, NULL);
 }
 
 /* Obtains a guarded segment. 1 with range->guarded GUARDED: it is complete. 1 with another value, and an
