@@ -7067,14 +7067,17 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
     return 1;
 }
 
-/* Tells whether `bytes` more may be reserved, as far as the driver tells beforehand. 0 and an error: no. */
-static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
+/* Tells whether `bytes` more may be reserved, as far as limits, headroom and driver tell beforehand. 0 and an
+   error: no. */
+static int gpuarena__growth_granted(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
 {
-    uint64_t page = arena->paged.page_bytes, count = page ? gpuarena__whole(bytes, page) / page : 0;
+    uint64_t page = arena->paged.page_bytes, count = page ? gpuarena__whole(bytes, page) / page : 0, room;
+    gpuarena_reason narrow;
     int granted;
-    if (!gpuarena__is_beyond(arena, count) || count * page > gpuarena__room(arena, NULL) || arena->lost
-        || !gpuarena__try_relax(arena, NULL) || !gpuarena__is_scarce(arena, count)
-        || !gpuarena__charge(arena, count * page, NULL)) return 1;
+    if (!gpuarena__room_now(arena, 0, &room, &narrow, error)) return 0;
+    if (room < bytes) return gpuarena__set_reason(error, narrow);
+    if (!gpuarena__is_beyond(arena, count) || arena->lost || !gpuarena__try_relax(arena, NULL)
+        || !gpuarena__is_scarce(arena, count) || !gpuarena__charge(arena, count * page, NULL)) return 1;
     granted = gpuarena__ask_grant(arena, count, error);
     gpuarena__uncharge(arena, count * page);
     return granted;
@@ -7086,8 +7089,7 @@ static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__er
 static int gpuarena__place_have(gpuarena *arena, const gpuarena__request *req, gpuarena__place *place,
                                 int *fresh, gpuarena__error *error)
 {
-    uint64_t need = gpuarena__segment_bytes(arena, req, 0), page = arena->paged.page_bytes, made, room, lack;
-    gpuarena_reason narrow;
+    uint64_t need = gpuarena__segment_bytes(arena, req, 0), page = arena->paged.page_bytes, made, lack;
     if (!need) return gpuarena__set_reason(error, GPUARENA_REASON_TOO_LARGE);
     if (gpuarena__place_find(arena, req, 0, place)) {
         made = gpuarena__min(gpuarena__room(arena, NULL) / page,
@@ -7095,11 +7097,9 @@ static int gpuarena__place_have(gpuarena *arena, const gpuarena__request *req, g
         if (place->page_count <= arena->paged.spare_pages + made || !gpuarena__resolve_all(arena)
             || gpuarena__place_find(arena, req, 0, place)) return 1;
     }
-    if (!gpuarena__room_now(arena, 0, &room, &narrow, error)) return 0;
     lack = gpuarena__above(gpuarena__whole(req->bytes, page), gpuarena__idle_bytes(arena, 0));
-    if (room < lack) return gpuarena__set_reason(error, narrow);
     need = gpuarena__whole(need + req->room, page);
-    if (!gpuarena__pages_granted(arena, lack, error) || !gpuarena__span_reserve(arena, need, error)) return 0;
+    if (!gpuarena__growth_granted(arena, lack, error) || !gpuarena__span_reserve(arena, need, error)) return 0;
     *fresh = 1;
     return gpuarena__place_find(arena, req, 0, place);
 }
@@ -11358,10 +11358,12 @@ static int gpuarena__family_grow_to(gpuarena *arena, uint64_t target, int undo, 
                  own = gpuarena__above(target, gpuarena__children(arena)),
                  lack = gpuarena__above(own, before);
         *error = gpuarena__no_error();
-        done = !lack || ((!undo || gpuarena__pages_granted(arena, lack, error))
-                         && gpuarena__grow_to(arena, own, error));
+        done = !lack;
+        if (lack && (!undo || gpuarena__growth_granted(arena, lack, error))) {
+            done = gpuarena__grow_to(arena, own, error);
+            if (undo && !done) gpuarena__grow_undo(arena, before);
+        }
         if (done) break;
-        if (undo) gpuarena__grow_undo(arena, before);
         lack = gpuarena__above(own, arena->stats.reserved_bytes);
         again = gpuarena__reclaim_for(arena, lack, error, &reclaim);
     }
