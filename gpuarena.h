@@ -2527,7 +2527,7 @@ static void gpuarena__tell(gpuarena *arena, gpuarena_action_kind kind, const gpu
     action.kind = kind;
     action.result = failure ? failure->result : GPUARENA_OK;
     if (block) action.block = *block;
-    action.stream = stream;
+    action.stream = block && stream == GPUARENA_OWN_STREAM ? block->stream : stream;
     action.failure = failure;
     gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_CALLBACK);
     gpuarena__spin_stay(&arena->lock);
@@ -12692,8 +12692,7 @@ static void gpuarena__live_free(gpuarena *arena, uint32_t *slot, uint32_t freed_
     gpuarena__block_free(arena, NULL, index, node, freed_on, 0, (node->size & GPUARENA__PLANNED) != 0);
     if (!arena->config.observe) return;
     block.state = arena->stats.pending_bytes > pending ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
-    gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block, stream == GPUARENA_OWN_STREAM ? block.stream : stream,
-                   NULL);
+    gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block, stream, NULL);
 }
 
 /* Frees any block, on any stream; with the slow-path mutex. The segment of a dedicated block goes back now or
