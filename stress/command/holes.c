@@ -43,9 +43,9 @@ static int holes_open_step(holes *self, holes_step *step, const policy *chosen, 
     if (failed < 0) return -1;
     step->is_there = !failed;
     row_text(made, COLUMN_STATUS, failed ? "oom" : "ok");
-    if (failed) {
+    if (failed) {                                /* others of this policy need its memory, on CUDA's one device */
         snprintf(made->note, sizeof made->note, "%s", step->field.refusal.text);
-        return 0;
+        return holes_close(&step->field, why);
     }
     holes_pairs(&step->field, HOLES_COUNTED_PAIRS);
     uint64_t before = device_calls();
