@@ -719,6 +719,7 @@ static void batch_row(const runner_job *job, row *made, runner_outcome *outcome)
     int failed = batch_begin(&self, job->workload->text, &asked->options, asked->vary, &why)
         || batch_lowest(&self, &why) || batch_room(&self, &why);
     if (self.key.key) row_text(made, COLUMN_KEY, self.key.key);
+    if (self.key.key && !strcmp(self.key.key, "threads")) made->cells[COLUMN_THREADS].kind = CELL_NONE;
     if (failed) (void)search_fail(&self.runs, 0, why.text);
     else batch_find(&self);
 }
