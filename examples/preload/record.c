@@ -197,17 +197,25 @@ static void note_free(const void *ptr, cudaStream_t stream, int on_own)
     pthread_mutex_unlock(&trace.lock);
 }
 
-/* All memory of a device is gone. What drop moves to where it began is looked at next. */
+static int by_number(const void *left, const void *right)
+{
+    const item *first = (const item *)left, *second = (const item *)right;
+    return (first->number > second->number) - (first->number < second->number);
+}
+
+/* All memory of a device is gone: in the order of allocation, which is the same in every run as addresses are not. */
 static void note_reset(int device)
 {
-    size_t at = 0;
-    pthread_mutex_lock(&trace.lock);
-    while (at < trace.blocks.room && !trace.failed) {
-        item *each = &trace.blocks.items[at];
-        if (each->ptr && each->device == device) end_block(each);
-        else at++;
+    size_t at, count = 0;
+    item *gone = (item *)malloc((trace.blocks.count + 1) * sizeof *gone);
+    for (at = 0; gone && at < trace.blocks.room; at++) {
+        const item *each = &trace.blocks.items[at];
+        if (each->ptr && each->device == device) gone[count++] = *each;
     }
-    pthread_mutex_unlock(&trace.lock);
+    if (!gone) fail("no host memory");
+    else qsort(gone, count, sizeof *gone, by_number);
+    for (at = 0; at < count && !trace.failed; at++) end_block(place_of(&trace.blocks, gone[at].ptr));
+    free(gone);
 }
 
 static void note_record(cudaEvent_t handle, cudaStream_t stream)
@@ -261,7 +269,11 @@ EXPORTED cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
 EXPORTED cudaError_t cudaDeviceReset(void)
 {
     int device;
-    if (!cudaGetDevice(&device)) note_reset(device);
+    if (!cudaGetDevice(&device)) {
+        pthread_mutex_lock(&trace.lock);
+        if (!trace.failed) note_reset(device);
+        pthread_mutex_unlock(&trace.lock);
+    }
     return REAL(cudaDeviceReset)();
 }
 

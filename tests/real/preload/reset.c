@@ -3,8 +3,9 @@
 
 int main(void)
 {
-    void *first, *second, *other, *later;
-    if (cudaMalloc(&first, 1000) || cudaMalloc(&second, 2000)) return 1;
+    void *several, *other, *later;
+    for (int count = 0; count < 9; count++)
+        if (cudaMalloc(&several, 1000)) return 1;
     if (cudaSetDevice(1) || cudaMalloc(&other, 3000) || cudaSetDevice(0)) return 1;
     if (cudaDeviceReset() || cudaMalloc(&later, 4000) || cudaFree(later)) return 1;
     return cudaFree(other) ? 1 : 0;
