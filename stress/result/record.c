@@ -95,13 +95,12 @@ static void record_bucket_add(record_bucket *self, const record_sample *sample)
     self->is_used = 1;
 }
 
-/* In order of time, equal ones side by side: what begins a round, or ends a run, has an operation's number, too. */
-static int record_compare_samples(const void *left, const void *right)
+ARRAY_ORDER(record_by_number, record_sample, ->number)
+
+/* What begins a round, or ends a run, has an operation's number, too, and may show the same. */
+static int record_is_same(const record_sample *one, const record_sample *other)
 {
-    const record_sample *one = left, *other = right;
-    if (one->op != other->op) return one->op < other->op ? -1 : 1;
-    if (one->now_vns != other->now_vns) return one->now_vns < other->now_vns ? -1 : 1;
-    return memcmp(&one->use, &other->use, sizeof one->use);
+    return one->op == other->op && one->now_vns == other->now_vns && !memcmp(&one->use, &other->use, sizeof one->use);
 }
 
 /* The samples of all buckets, each once, in order of time; how many. */
@@ -114,10 +113,9 @@ static record_sample *record_samples_of(const record_bucket *buckets, size_t cou
             samples[used++] = buckets[bucket].kept[at];
         }
     }
-    qsort(samples, used, sizeof *samples, record_compare_samples);
+    qsort(samples, used, sizeof *samples, record_by_number);
     for (size_t at = 0; at < used; at++) {
-        int is_new = !distinct || memcmp(&samples[at], &samples[distinct - 1], sizeof *samples);
-        if (is_new) samples[distinct++] = samples[at];
+        if (!distinct || !record_is_same(&samples[at], &samples[distinct - 1])) samples[distinct++] = samples[at];
     }
     *sample_count = distinct;
     return samples;
@@ -225,7 +223,7 @@ int record_keeps_samples(const record *self)
 void record_measure(record *self, const memory_use *use)
 {
     if (!record_keeps_samples(self)) return;
-    const record_sample sample = { self->op, device_now_vns(self->device), *use };
+    const record_sample sample = { self->op, device_now_vns(self->device), *use, self->taken_count++ };
     uint64_t bucket = self->op / self->bucket_ops;
     record_bucket_add(&self->buckets[bucket < RECORD_BUCKETS ? bucket : RECORD_BUCKETS - 1], &sample);
 }

@@ -26,6 +26,7 @@ typedef struct record_sample {                   /* after allocation or free num
                                                     a step begins, one from before it, too */
     uint64_t   op, now_vns;                      /* now_vns: the host's virtual clock, 0 on CUDA, here and below */
     memory_use use;
+    uint64_t   number;                           /* of the samples that were taken, from 0 */
 } record_sample;
 
 typedef struct record_step {                     /* before allocation or free number op */
@@ -74,7 +75,7 @@ typedef struct record {
     uint64_t         op;
     uint32_t        *latest;                     /* by number of the op stream's blocks: its latest, from 1 */
     struct record_bucket *buckets;
-    uint64_t         bucket_ops;
+    uint64_t         bucket_ops, taken_count;    /* samples that were taken */
 } record;
 
 record *record_create(unsigned parts);
