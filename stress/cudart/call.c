@@ -53,14 +53,6 @@ static void life_fork_child(void)
     life_unlock();
 }
 
-/* When the library is loaded, not at the first call: a fork in the midst of that one must not take its lock along.
-   Fails for want of memory alone, and then a child is not told that it is one. */
-__attribute__((constructor)) static void life_load(void)
-{
-    program_begin("gpuarena-sim");
-    (void)pthread_atfork(life_lock, life_unlock, life_fork_child);
-}
-
 /* Begins the life, the first time. Then 0, or the code that every call answers: a child of fork, the end of the
    process. */
 static int life_begin(void)
@@ -80,20 +72,41 @@ static void life_refuse(const char *text)
     _exit(EXIT_USAGE);
 }
 
+/* As GPUARENA_SIM says, which is read here; no return where it is wrong. */
+static sim *life_create(options *read)
+{
+    problem why = { 0, "" };
+    if (options_read(getenv("GPUARENA_SIM"), read, &why)) life_refuse(why.text);
+    read->machine.costs = &read->costs;
+    read->machine.faults = read->faults;
+    sim *made = sim_create(&read->machine, &why);
+    if (!made) life_refuse(why.text);
+    return made;
+}
+
+static options life_options;                     /* large */
+
 static void life_make_own(void)
 {
-    static options read;                         /* large, and read once */
-    problem why = { 0, "" };
-    if (options_read(getenv("GPUARENA_SIM"), &read, &why)) life_refuse(why.text);
-    read.machine.costs = &read.costs;
-    read.machine.faults = read.faults;
-    life_state.own = sim_create(&read.machine, &why);
-    life_state.own_without_devices = read.machine.device_count == 0;
-    if (!life_state.own) life_refuse(why.text);
-    life_state.own->runtime_work_ns = read.work_ns;
-    life_state.own->runtime_skips_kernels = read.skips_kernels;
-    life_state.findings_pass = read.findings_pass;
-    snprintf(life_state.report, sizeof life_state.report, "%s", read.report);
+    options *read = &life_options;
+    life_state.own = life_create(read);
+    life_state.own_without_devices = read->machine.device_count == 0;
+    life_state.own->runtime_work_ns = read->work_ns;
+    life_state.own->runtime_skips_kernels = read->skips_kernels;
+    life_state.findings_pass = read->findings_pass;
+    snprintf(life_state.report, sizeof life_state.report, "%s", read->report);
+}
+
+/* When the library is loaded, not at the first call: a fork in the midst of that one must not take its lock along.
+   Fails for want of memory alone, and then a child is not told that it is one.
+   The command gpuarena-sim asks for a check in its program, before that runs, and in no process that it starts. */
+__attribute__((constructor)) static void life_load(void)
+{
+    program_begin("gpuarena-sim");
+    (void)pthread_atfork(life_lock, life_unlock, life_fork_child);
+    if (!getenv("GPUARENA_SIM_CHECK")) return;
+    unsetenv("GPUARENA_SIM_CHECK");
+    sim_destroy(life_create(&life_options));
 }
 
 /* A machine may lie where another one lay: numbers tell them apart. */
@@ -187,9 +200,10 @@ __attribute__((destructor)) static void life_end(void)
         life_unlock();
         return;
     }
-    if (life_state.own->runtime_skipped_kernels > 0) {
-        fprintf(stderr, "gpuarena sim: %" PRIu64 " kernels were skipped: results mean nothing, and what they use is "
-                "not judged\n", life_state.own->runtime_skipped_kernels);
+    uint64_t skipped = life_state.own->runtime_skipped_kernels;
+    if (skipped > 0) {
+        fprintf(stderr, "gpuarena sim: %" PRIu64 " kernel%s skipped: results mean nothing, and what kernels use is "
+                "not judged\n", skipped, skipped == 1 ? " was" : "s were");
     }
     if (life_state.report[0]) life_print_report(life_state.own);
     uint64_t findings = life_print_findings(life_state.own);
