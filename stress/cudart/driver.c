@@ -129,9 +129,19 @@ CUresult driver_answer(cudaError_t code)
     return row->code < 0 || row->driver_name ? (CUresult)code : CUDA_ERROR_INVALID_VALUE;
 }
 
+static CUresult driver_has_device(void)
+{
+    CALL_LOOKS(CUresult, self.machine ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE);
+}
+
 /* Everything but this, versions, and names of codes and functions waits for it. */
-DRIVER_ANSWERS(cuInit, 2000, (unsigned int flags),
-               flags == 0 && call_initialized(1) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE)
+DRIVER(cuInit, 2000, (unsigned int flags))
+{
+    CUresult code = flags == 0 ? driver_has_device() : CUDA_ERROR_INVALID_VALUE;
+    if (code == CUDA_SUCCESS) (void)call_initialized(1);
+    return code;
+}
+
 DRIVER_ANSWERS(cuDriverGetVersion, 2020, (int *version), (CUresult)CALL_PUT(version, CUDART_VERSION))
 
 static CUresult error_tell(const char *known, const char **told)

@@ -222,6 +222,17 @@ static int libcuda_first(void)
     return 0;
 }
 
+static int libcuda_in_child(void)
+{
+    (void)cuInit(0);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child > 0) return waitpid(child, NULL, 0) != child;
+    printf("child: %d\n", (int)cuInit(0));
+    fflush(stdout);
+    _exit(0);
+}
+
 static int runtime_first(void)
 {
     int count = 0;
@@ -313,7 +324,8 @@ static const struct { const char *name; int (*run)(void); } cases[] = {
     CASE(held), CASE(double_free), CASE(many_findings), CASE(leave_at_once), CASE(unloading),
     CASE(fork_after_a_call), CASE(fork_before_any), CASE(fork_with_a_finding), CASE(attached),
     CASE(fork_among_threads), CASE(end_among_threads), CASE(no_host_memory), CASE(describe), CASE(ask_late),
-    CASE(skip_kernels), CASE(skip_kernels_of_threads), CASE(print_first), CASE(libcuda_first), CASE(runtime_first)
+    CASE(skip_kernels), CASE(skip_kernels_of_threads), CASE(print_first), CASE(libcuda_first), CASE(runtime_first),
+    CASE(libcuda_in_child)
 #undef CASE
 };
 
@@ -331,6 +343,9 @@ static const struct { const char *name, *text; int status; const char *said; } e
     { "ask_late", "", 0, "in time: 0\nin a child: 3\nat the end: 4 4\n" },
     { "libcuda_first", "device=1G", 0, "before: 3 3 3 3 3 3 3 3 3 3 3; version 0\ncuInit: 1 0\n"
       "after: 0 0 0 0 0 0 0 0 0 0 0; version 0\n" },
+    { "libcuda_first", "device=1G*0", 0, "before: 3 3 3 3 3 3 3 3 3 3 3; version 0\ncuInit: 1 100\n"
+      "after: 3 3 3 3 3 3 3 3 3 3 3; version 0\n" },
+    { "libcuda_in_child", "device=1G", 0, "child: 3\n" },
     { "runtime_first", "device=1G", 0, "after the runtime: 0 0 0 0 0 0 0 0 0 0 0; version 0\n" },
     { "attached", "device=1G", 0, "1 finding for the owner\n" },
     { "unloading", "device=1G", 0, "registered after it: 0\nregistered before the first call: 4\ndestructor: 4 4 4\n"
