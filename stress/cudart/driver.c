@@ -465,7 +465,7 @@ DRIVER_FUNCTION(cuDeviceGetDefaultMemPool, 11020, (CUmemoryPool *pool, CUdevice 
 DRIVER_FUNCTION(cuDeviceGetMemPool, 11020, (CUmemoryPool *pool, CUdevice device), cudaDeviceGetMemPool(pool, device))
 DRIVER_FUNCTION(cuDeviceSetMemPool, 11020, (CUdevice device, CUmemoryPool pool), cudaDeviceSetMemPool(device, pool))
 
-/* ---- What an address is: whose memory, and how much of it hangs together; nothing is known of the host's */
+/* ---- What an address is: whose memory, and how much of it hangs together */
 
 typedef struct pointer_place { const sim_device *device; uint64_t base, bytes; } pointer_place;
 
@@ -501,15 +501,27 @@ static int pointer_range(const call *self, CUdeviceptr address, CUdeviceptr *bas
 DRIVER_CALL(cuMemGetAddressRange, 3020, (CUdeviceptr *base, size_t *bytes, CUdeviceptr address),
             call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES), pointer_range(&self, address, base, bytes))
 
+/* Of host memory too, which no pointer_place has: whose pinned or managed block it is. */
 DRIVER_SERVED(cuPointerGetAttribute, 4000, (void *value, CUpointer_attribute attribute, CUdeviceptr address),
               (value, attribute, address), call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES))
 {
     pointer_place found;
-    if (!value || !pointer_find(self, address, &found)) return SIM_INVALID_VALUE;
+    const host_block *host = host_find((const void *)(uintptr_t)address);
+    int is_managed = host && host->is_managed;
+    if (!value || (!host && !pointer_find(self, address, &found))) return SIM_INVALID_VALUE;
     switch ((int)attribute) {
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:    *(unsigned *)value = CU_MEMORYTYPE_DEVICE; return SIM_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *(unsigned *)value = host && !is_managed ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+        return SIM_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+        if (!host) return SIM_INVALID_VALUE;
+        *(void **)value = (void *)(uintptr_t)address;
+        return SIM_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: *(CUdeviceptr *)value = address;           return SIM_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *(int *)value = found.device->ordinal;     return SIM_SUCCESS;
-    default:                                  return SIM_NOT_SUPPORTED;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:     *(unsigned *)value = (unsigned)is_managed; return SIM_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *(int *)value = host ? host->ordinal : found.device->ordinal;
+        return SIM_SUCCESS;
+    default: return SIM_NOT_SUPPORTED;
     }
 }
