@@ -1,8 +1,9 @@
 /* libgpuarena-preload.so: cudaMalloc, cudaMallocAsync and their frees of a program that exists already come from an
    arena for each device, without a line changed; cudaMemGetInfo tells what the arena may still give.
        LD_PRELOAD=build/libgpuarena-preload.so GPUARENA_CONF=limit=8G ./program
-   At exit a report goes to standard error, or to the file that GPUARENA_REPORT names. Where no arena can be made, as
-   with a wrong GPUARENA_CONF, standard error says why, and the runtime serves the device.
+   At exit, and before cudaDeviceReset, a report goes to standard error, or to the file that GPUARENA_REPORT names.
+   Where no arena can be made, as with a wrong GPUARENA_CONF, standard error says why, and the runtime serves the
+   device.
    The program must use the shared libcudart (nvcc -cudart shared): what is linked statically cannot be replaced.
    Memory of paged arenas cannot be exported by cudaIpcGetMemHandle; with backing=segments,share=whole it can.
    Not replaced: managed, pinned and pitched memory, arrays, and the program's own memory pools. */
@@ -234,22 +235,6 @@ EXPORTED cudaError_t cudaStreamDestroy(cudaStream_t stream)
     return REAL(cudaStreamDestroy)(stream);
 }
 
-/* All memory of the device is gone with its context: its arena ends first. */
-EXPORTED cudaError_t cudaDeviceReset(void)
-{
-    int device;
-    inside++;
-    pthread_mutex_lock(&preload.lock);
-    if (!cudaGetDevice(&device) && device >= 0 && device < DEVICES && preload.arena[device]) {
-        (void)cudaDeviceSynchronize();
-        (void)gpuarena_reset(preload.arena[device], GPUARENA_ANY_STREAM);
-        if (!gpuarena_destroy(preload.arena[device])) preload.arena[device] = NULL;
-    }
-    pthread_mutex_unlock(&preload.lock);
-    inside--;
-    return REAL(cudaDeviceReset)();
-}
-
 static void report(FILE *out, int device)
 {
     gpuarena_stats stats;
@@ -262,22 +247,52 @@ static void report(FILE *out, int device)
             stats.live_bytes);
 }
 
+/* What GPUARENA_REPORT names, or standard error. NULL: it cannot be opened, as is said. */
+static FILE *report_open(void)
+{
+    const char *path = getenv("GPUARENA_REPORT");
+    FILE *out = path && *path ? fopen(path, "a") : stderr;
+    if (!out) perror(path);
+    return out;
+}
+
+static void report_close(FILE *out)
+{
+    if (out != stderr) (void)fclose(out);
+}
+
+/* All memory of the device is gone with its context: its arena ends first, and is reported as it was. */
+EXPORTED cudaError_t cudaDeviceReset(void)
+{
+    FILE *out;
+    int device;
+    inside++;
+    pthread_mutex_lock(&preload.lock);
+    if (!cudaGetDevice(&device) && device >= 0 && device < DEVICES && preload.arena[device]) {
+        out = preload.process == getpid() ? report_open() : NULL;
+        if (out) report(out, device);
+        if (out) report_close(out);
+        (void)cudaDeviceSynchronize();
+        (void)gpuarena_reset(preload.arena[device], GPUARENA_ANY_STREAM);
+        if (!gpuarena_destroy(preload.arena[device])) preload.arena[device] = NULL;
+    }
+    pthread_mutex_unlock(&preload.lock);
+    inside--;
+    return REAL(cudaDeviceReset)();
+}
+
 /* The runtime may have shut down by now: nothing is freed. */
 __attribute__((destructor)) static void preload_end(void)
 {
-    const char *path = getenv("GPUARENA_REPORT");
     FILE *out;
     int device;
     if (preload.process != getpid()) return;
-    out = path && *path ? fopen(path, "a") : stderr;
-    if (!out) {
-        perror(path);
-        return;
-    }
+    out = report_open();
+    if (!out) return;
     for (device = 0; device < DEVICES; device++)
         if (preload.arena[device]) report(out, device);
     if (preload.call_count)
         fprintf(out, "gpuarena: without it the program would have made %" PRIu64 " driver calls for them\n",
                 preload.call_count);
-    if (out != stderr) fclose(out);
+    report_close(out);
 }

@@ -108,6 +108,9 @@ is(() = $report =~ /would have made/g, 1, 'and none is of a child of fork');
 ($status, $out, $err) = run_program(@two, LIBRARY => 'record', GPUARENA_TRACE => "$dir/family.trace");
 my $text = do { local (@ARGV, $/) = "$dir/family.trace"; <> };
 is($text, "gpuarena-trace 1\na 0 1048576 0\na 1 1048576 0\nf 1\na 2 2097152 1\nf 2\nf 0\n", 'and what a child has of the buffer is not written again');
+($status, $out, $err) = run_program(@two, LIBRARY => 'preload', NAME => 'reset', GPUARENA_REPORT => '');
+like($err, qr/^gpuarena: device 0: 9 allocations, 0 frees,.*; 9 blocks \(9216 bytes\) were never freed\n.*device 0: 1 allocations, 1 frees,/,
+     'what a device had is reported before it is reset') or diag $err;
 ($status, $out, $err) = run_program(@two, LIBRARY => 'record', GPUARENA_TRACE => "$dir/reset.trace", NAME => 'reset');
 $text = do { local (@ARGV, $/) = "$dir/reset.trace"; <> };
 is($text, join('', "gpuarena-trace 1\n", (map { "a $_ 1000 0\n" } 0 .. 8), "a 9 3000 0\n", (map { "f $_\n" } 0 .. 8), "a 10 4000 0\nf 10\nf 9\n"),
