@@ -275,8 +275,7 @@ int call_serve(call *self, sim_device *device, uint64_t bytes)
         engine_open_context(self->device);
         self->thread->has_context = 1;
     }
-    self->code = work_begin_call(self->device, self->kind, bytes, sim_call_rows[self->kind].name, &self->lie,
-                                 &self->cost_ns);
+    work_begin_call(self, bytes, sim_call_rows[self->kind].name);
     return self->code == SIM_SUCCESS;
 }
 
@@ -292,7 +291,7 @@ int call_begin_at(call *self, sim_call kind, const void *ptr)
 
 int call_end_driver(call *self)
 {
-    if (self->device) engine_end_call(self->device, self->kind, self->code, self->cost_ns);
+    if (self->device) engine_end_call(self);
     return call_leave(self);
 }
 

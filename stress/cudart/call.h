@@ -30,16 +30,7 @@ typedef struct call_thread {                     /* what each thread has of its 
     int      launch_count;
 } call_thread;
 
-typedef struct call {
-    sim         *machine;
-    sim_device  *device;                         /* the thread's current one, or the one the call is counted for */
-    call_thread *thread;
-    stream_queue *stream;                        /* of a call that stream_begin began */
-    sim_call     kind;
-    fault_type   lie;                            /* of cudaMalloc */
-    int          code;                           /* the answer; 0 unless said otherwise */
-    uint64_t     cost_ns;                        /* the kind's fixed part unless said otherwise */
-} call;
+typedef engine_call call;                        /* device: the thread's current one, or that of the call's memory */
 
 /* 1: the call is to be served, which sets code and cost_ns. 0: code says why not. call_end in both cases.
      call_begin     for the current device

@@ -73,7 +73,7 @@ DRIVER_SERVED(cuMemAddressReserve, 10020, (CUdeviceptr *address, size_t bytes, s
 {
     uint64_t start;
     int fits = address && flags == 0 && hint % VM_HOST_PAGE_BYTES == 0;
-    int code = fits ? vmem_reserve(self->device, bytes, alignment, &start, &self->cost_ns) : SIM_INVALID_VALUE;
+    int code = fits ? vmem_reserve(self, bytes, alignment, &start) : SIM_INVALID_VALUE;
     if (code == SIM_SUCCESS) *address = start;
     return code;
 }
@@ -90,24 +90,23 @@ DRIVER_SERVED(cuMemCreate, 10020, (CUmemGenericAllocationHandle *handle, size_t 
 {
     int code;
     uint64_t made;
-    sim_device *device = vm_described(self, prop, &code);
     if (!handle || flags != 0) return SIM_INVALID_VALUE;
-    if (!device) return code;
-    code = vmem_create(device, bytes, prop->requestedHandleTypes != 0, &made, &self->cost_ns);
+    if (!vm_described(self, prop, &code)) return code;
+    code = vmem_create(self, bytes, prop->requestedHandleTypes != 0, &made);
     if (code == SIM_SUCCESS) *handle = made;
     return code;
 }
 
 VM_FUNCTION(cuMemAddressFree, (CUdeviceptr address, size_t bytes), vm_owner(&self, address), 0,
-            vmem_release(self.device, address, bytes, &self.cost_ns))
+            vmem_release(&self, address, bytes))
 VM_FUNCTION(cuMemRelease, (CUmemGenericAllocationHandle handle), vmem_device_of(self.machine, handle), 0,
-            vmem_destroy(self.device, handle, MEMORY_ANY_BYTES, &self.cost_ns))
+            vmem_destroy(&self, handle, MEMORY_ANY_BYTES))
 VM_FUNCTION(cuMemMap, (CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
                        unsigned long long flags),
             vmem_device_of(self.machine, handle), bytes,
-            offset || flags ? SIM_INVALID_VALUE : vmem_map(self.device, address, bytes, handle, &self.cost_ns))
+            offset || flags ? SIM_INVALID_VALUE : vmem_map(&self, address, bytes, handle))
 VM_FUNCTION(cuMemUnmap, (CUdeviceptr address, size_t bytes), vm_owner(&self, address), 0,
-            vmem_unmap(self.device, address, bytes, &self.cost_ns))
+            vmem_unmap(&self, address, bytes))
 
 /* Who is to have access and who is not, a bit a device; of a device named twice, the last word. */
 typedef struct vm_grants { uint64_t give, take; } vm_grants;
@@ -133,15 +132,14 @@ static int vm_read_grants(const call *self, const CUmemAccessDesc *list, size_t 
 DRIVER_SERVED(cuMemSetAccess, 10020, (CUdeviceptr address, size_t bytes, const CUmemAccessDesc *list, size_t count),
               (address, bytes, list, count), VM_BEGIN(cuMemSetAccess, vm_owner(&self, address), bytes))
 {
-    uint64_t give_ns = 0, take_ns = 0;
     vm_grants grants;
     int code = vm_read_grants(self, list, count, &grants);
-    if (code != SIM_SUCCESS) return code;
-    if (grants.give) code = vmem_access(self->device, address, bytes, grants.give, 1, &give_ns);
-    if (code == SIM_SUCCESS && grants.take) {
-        code = vmem_access(self->device, address, bytes, grants.take, 0, &take_ns);
+    if (code == SIM_SUCCESS && grants.give) code = vmem_access(self, address, bytes, grants.give, 1);
+    uint64_t given_ns = grants.give ? self->cost_ns : 0;
+    if (code == SIM_SUCCESS && grants.take) {    /* which nothing refuses once the former was granted */
+        code = vmem_access(self, address, bytes, grants.take, 0);
+        self->cost_ns += given_ns;
     }
-    if (code == SIM_SUCCESS) self->cost_ns = give_ns + take_ns;
     return code;
 }
 

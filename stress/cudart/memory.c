@@ -61,7 +61,7 @@ const host_block *host_find(const void *ptr)
 CUDART_EXPORT cudaError_t cudaMalloc(void **ptr, size_t bytes)
 {
     CALL_DOES(call_open(&self, SIM_CALL_OBTAIN) && call_serve(&self, NULL, bytes),
-              ptr ? memory_obtain(self.device, self.lie, ptr, bytes, &self.cost_ns) : SIM_INVALID_VALUE);
+              ptr ? memory_obtain(&self, ptr, bytes) : SIM_INVALID_VALUE);
 }
 
 /* Rows of 512 bytes, as textures want them. */
@@ -72,7 +72,7 @@ CUDART_SERVED(cudaMallocPitch, (void **ptr, size_t *pitch, size_t width, size_t 
     if (!ptr || !pitch || whole < width || (height > 0 && whole > UINT64_MAX / height)) {
         return SIM_INVALID_VALUE;
     }
-    int code = memory_obtain(self->device, FAULT_CALL, ptr, whole * height, &self->cost_ns);
+    int code = memory_obtain(self, ptr, whole * height);
     if (code == SIM_SUCCESS) *pitch = whole;
     return code;
 }
@@ -81,9 +81,7 @@ CUDART_SERVED(cudaMallocPitch, (void **ptr, size_t *pitch, size_t width, size_t 
 CUDART_SERVED_BY(cudaFree, (void *ptr), (ptr), call_begin_at(&self, SIM_CALL_GIVE_BACK, ptr))
 {
     uint64_t bytes;
-    if (!host_give_back(ptr, 1, &bytes)) {
-        return memory_give_back(self->device, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES, &self->cost_ns);
-    }
+    if (!host_give_back(ptr, 1, &bytes)) return memory_give_back(self, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES);
     work_drain_device(self->device, &self->cost_ns);
     return SIM_SUCCESS;
 }
@@ -161,12 +159,11 @@ CUDART_SERVED(cudaPointerGetAttributes, (struct cudaPointerAttributes *attribute
 
 /* ---- Memory pools */
 
-/* The pool that the handle is of, and its device; NULL and cudaErrorInvalidValue: it is none. */
-static mempool *pool_find_handle(call *self, cudaMemPool_t handle, sim_device **device)
+/* The pool that the handle is of; NULL and cudaErrorInvalidValue: it is none. */
+static mempool *pool_find_handle(call *self, cudaMemPool_t handle)
 {
     for (int i = 0; i < self->machine->device_count; i++) {
-        *device = &self->machine->devices[i];
-        for (mempool *pool = (*device)->pools; pool; pool = pool->next) {
+        for (mempool *pool = self->machine->devices[i].pools; pool; pool = pool->next) {
             if ((cudaMemPool_t)(void *)pool == handle && !pool->is_closed) return pool;
         }
     }
@@ -174,14 +171,12 @@ static mempool *pool_find_handle(call *self, cudaMemPool_t handle, sim_device **
     return NULL;
 }
 
-/* A call about the pool of a handle: what it answers where there is one; expressions in `self`, `pool` and its
-   `device`. */
+/* A call about the pool of a handle: what it answers where there is one; expressions in `self` and `pool`. */
 #define POOL_FUNCTION(name, parameters, answer) \
     CUDART_EXPORT cudaError_t name parameters \
     { \
         call self; \
-        sim_device *device; \
-        mempool *pool = call_begin(&self, SIM_CALL_OF_##name) ? pool_find_handle(&self, handle, &device) : NULL; \
+        mempool *pool = call_begin(&self, SIM_CALL_OF_##name) ? pool_find_handle(&self, handle) : NULL; \
         if (pool) self.code = (answer); \
         return call_end(&self); \
     }
@@ -192,23 +187,9 @@ static mempool *pool_current(sim_device *device)
     return device->current_pool ? device->current_pool : mempool_of(device);
 }
 
-static int pool_hand_out(call *self, sim_device *device, mempool *pool, void **ptr, size_t bytes)
+static int pool_hand_out(call *self, mempool *pool, void **ptr, size_t bytes)
 {
-    return pool && ptr ? mempool_hand_out(device, pool, self->stream, ptr, bytes, &self->cost_ns) : SIM_INVALID_VALUE;
-}
-
-/* The stream's device may be another one than the current one. */
-static int pool_hand_out_current(call *self, void **ptr, size_t bytes)
-{
-    sim_device *device = engine_device(self->machine, self->stream->device);
-    return pool_hand_out(self, device, pool_current(device), ptr, bytes);
-}
-
-static int pool_hand_out_of(call *self, cudaMemPool_t handle, void **ptr, size_t bytes)
-{
-    sim_device *device;
-    mempool *pool = pool_find_handle(self, handle, &device);
-    return pool_hand_out(self, device, pool, ptr, bytes);
+    return pool && ptr ? mempool_hand_out(pool, self, ptr, bytes) : SIM_INVALID_VALUE;
 }
 
 /* The memory's device may be another one than the stream's. What cudaMalloc gave goes back as by cudaFree, which
@@ -218,22 +199,22 @@ static int pool_take_back(call *self, uint64_t address, cudaStream_t stream)
     int code;
     uint64_t offset;
     devmem_place place;
-    sim_device *current = engine_device(self->machine, self->thread->device);
-    stream_queue *by = work_find_stream(current, stream, &code);
-    if (!by) return code;
+    self->stream = work_find_stream(engine_device(self->machine, self->thread->device), stream, &code);
+    if (!self->stream) return code;
     if (engine_offset(self->device, address, &offset) && devmem_find(&self->device->memory, offset, &place)
         && !place.range->pool) {
-        code = by->capture ? SIM_NOT_SUPPORTED : capture_check_unsafe(self->device, "cudaFreeAsync");
-        return code ? code : memory_give_back(self->device, address, MEMORY_ANY_BYTES, &self->cost_ns);
+        code = self->stream->capture ? SIM_NOT_SUPPORTED : capture_check_unsafe(self->device, "cudaFreeAsync");
+        return code ? code : memory_give_back(self, address, MEMORY_ANY_BYTES);
     }
-    return mempool_take_back(self->device, by, address, MEMORY_ANY_BYTES, "cudaFreeAsync");
+    return mempool_take_back(self, address, MEMORY_ANY_BYTES, "cudaFreeAsync");
 }
 
+/* The stream's device may be another one than the current one. */
 CUDART_STREAM_FUNCTION(cudaMallocAsync, (void **ptr, size_t bytes, cudaStream_t stream),
-                       pool_hand_out_current(&self, ptr, bytes))
+                       pool_hand_out(&self, pool_current(&self.machine->devices[self.stream->device]), ptr, bytes))
 CUDART_STREAM_FUNCTION(cudaMallocFromPoolAsync,
                        (void **ptr, size_t bytes, cudaMemPool_t handle, cudaStream_t stream),
-                       pool_hand_out_of(&self, handle, ptr, bytes))
+                       pool_hand_out(&self, pool_find_handle(&self, handle), ptr, bytes))
 CUDART_FORMS(cudaFreeAsync, (void *ptr, cudaStream_t stream), call_begin_at(&self, SIM_CALL_FREE_ASYNC, ptr),
              pool_take_back(&self, (uint64_t)(uintptr_t)ptr, stream))
 
@@ -256,8 +237,9 @@ CUDART_SERVED(cudaMemPoolCreate, (cudaMemPool_t *handle, const struct cudaMemPoo
 }
 
 /* Not a device's own. What it has handed out stays. */
-static int pool_destroy(sim_device *device, mempool *pool)
+static int pool_destroy(mempool *pool)
 {
+    sim_device *device = pool->device;
     if (pool == device->pools) return SIM_INVALID_VALUE;
     pool->is_closed = 1;
     if (device->current_pool == pool) device->current_pool = NULL;
@@ -265,7 +247,7 @@ static int pool_destroy(sim_device *device, mempool *pool)
     return SIM_SUCCESS;
 }
 
-POOL_FUNCTION(cudaMemPoolDestroy, (cudaMemPool_t handle), pool_destroy(device, pool))
+POOL_FUNCTION(cudaMemPoolDestroy, (cudaMemPool_t handle), pool_destroy(pool))
 
 static int pool_get(const call *self, cudaMemPool_t *handle, int ordinal, mempool *(*choose)(sim_device *device))
 {
@@ -281,7 +263,8 @@ CUDART_FUNCTION(cudaDeviceGetMemPool, (cudaMemPool_t *handle, int device),
                 pool_get(&self, handle, device, pool_current))
 
 POOL_FUNCTION(cudaDeviceSetMemPool, (int ordinal, cudaMemPool_t handle),
-              device->ordinal == ordinal ? (device->current_pool = pool, SIM_SUCCESS) : cudaErrorInvalidDevice)
+              pool->device->ordinal == ordinal ? (pool->device->current_pool = pool, SIM_SUCCESS)
+                                               : cudaErrorInvalidDevice)
 
 /* The switch of an attribute; NULL: it is none. */
 static int *pool_switch(mempool *pool, enum cudaMemPoolAttr attribute)
@@ -353,7 +336,7 @@ static int pool_set_access(const call *self, const struct cudaMemAccessDesc *lis
 POOL_FUNCTION(cudaMemPoolSetAccess, (cudaMemPool_t handle, const struct cudaMemAccessDesc *list, size_t count),
               pool_set_access(&self, list, count))
 POOL_FUNCTION(cudaMemPoolTrimTo, (cudaMemPool_t handle, size_t keep_bytes),
-              (mempool_trim(device, pool, keep_bytes), SIM_SUCCESS))
+              (mempool_trim(pool, keep_bytes), SIM_SUCCESS))
 
 /* ---- Memory of other processes: sim/memory.h */
 

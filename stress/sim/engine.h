@@ -153,9 +153,21 @@ uint64_t engine_thread(const sim *machine);      /* the one that calls, or that 
 void engine_open_context(sim_device *device);
 
 uint64_t engine_cost_ns(const sim_device *device, sim_cost_kind kind, uint64_t bytes);
-/* Ends a call that work_begin_call (below) began: charges the cost to clock and counters, and the stall if it is
-   due, and returns the code. */
-int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_ns);
+
+/* A call under way, whoever serves it: the driver table or the CUDA runtime. work_begin_call (below) begins it. */
+typedef struct engine_call {
+    sim         *machine;
+    sim_device  *device;                         /* which the call is counted for */
+    struct call_thread *thread;                  /* the CUDA runtime's: cudart/call.h; NULL: the driver table's */
+    stream_queue *stream;                        /* of a call that names one */
+    sim_call     kind;
+    fault_type   lie;                            /* of an obtain; FAULT_CALL: the truth */
+    int          code;                           /* the answer; 0 unless said otherwise */
+    uint64_t     cost_ns;                        /* the kind's fixed part unless said otherwise */
+} engine_call;
+
+/* Ends it: charges the cost to clock and counters, and the stall if it is due. */
+void engine_end_call(const engine_call *self);
 
 /* The device's memory pools, in memory.c: the host has waited, and what is free may go. */
 void mempools_settle(sim_device *device);
@@ -203,10 +215,9 @@ const char *access_lack(const sim_device *memory, uint64_t offset);
 
 #define WORK_PER_THREAD ((const void *)(uintptr_t)2)
 
-/* Counts a call, and says what becomes of it: faults, a lost device, what the machine's state forbids. A sticky code
-   loses the device. action: the call's name, for findings. *cost_ns: the fixed part of what the kind costs. */
-int work_begin_call(sim_device *device, sim_call kind, uint64_t bytes, const char *action, fault_type *lie,
-                    uint64_t *cost_ns);
+/* With device and kind in place: counts the call, and sets code, lie and fixed cost by what becomes of it: faults, a
+   lost device, what the machine's state forbids. A sticky code loses the device. action: its name, for findings. */
+void work_begin_call(engine_call *self, uint64_t bytes, const char *action);
 
 /* NULL and a code: not a stream now, or one of a lost device. Valid until a stream is destroyed or waited for. */
 stream_queue *work_find_stream(sim_device *device, const void *handle, int *code);

@@ -34,26 +34,17 @@ uint64_t faults_stall_ns(const faults *set, sim_call kind)
     return stall_ns;
 }
 
-void faults_count(faults *set, sim_call kind)
+const fault *faults_call(faults *set, sim_call kind, uint64_t bytes, int is_lost)
 {
     set->calls[kind]++;
     set->calls[SIM_CALL_KINDS]++;
-}
-
-fault_answer faults_answer(faults *set, sim_call kind, uint64_t bytes)
-{
-    fault_answer answer = { SIM_SUCCESS, FAULT_CALL };
-    for (int i = -1; i < set->count; i++) {
+    for (int i = -1; i < set->count && !is_lost; i++) {
         fault *part = i < 0 ? &set->campaign : &set->parts[i];
-        if (faults_concerns(set, part, kind, bytes)) {
-            part->fired = 1;
-            answer.code = part->code;
-            answer.lie = part->type;
-            if (part->type == FAULT_ABOVE) answer.lie = FAULT_CALL;
-            break;
-        }
+        if (!faults_concerns(set, part, kind, bytes)) continue;
+        part->fired = 1;
+        return part;
     }
-    return answer;
+    return NULL;
 }
 
 const fault *faults_next_rival(faults *set, uint64_t op)

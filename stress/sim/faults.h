@@ -54,18 +54,13 @@ typedef struct faults {                          /* zeroed: none */
     uint64_t calls[SIM_CALL_KINDS + 1];          /* the last: of any kind */
 } faults;
 
-typedef struct fault_answer {                    /* what becomes of a call */
-    int        code;                             /* not 0: it fails with this */
-    fault_type lie;                              /* NULL, MISALIGNED, OVERLAP; FAULT_CALL: the truth */
-} fault_answer;
-
 /* Replaces all parts. NULL or "": none. -1 and a problem naming the part and what was expected, EXIT_USAGE.
    device_count: how many devices rivals may name. */
 int faults_parse(const char *text, int device_count, faults *set, problem *why);
 
-/* Counts a call; then, unless its device is lost, says what becomes of it. bytes: of SIZED calls, else 0. */
-void         faults_count(faults *set, sim_call kind);
-fault_answer faults_answer(faults *set, sim_call kind, uint64_t bytes);
+/* Counts a call; then, unless its device is lost, says what becomes of it: it fails with the part's code, or is lied
+   to by a part without one; NULL: neither. bytes: of SIZED calls, else 0. */
+const fault *faults_call(faults *set, sim_call kind, uint64_t bytes, int is_lost);
 
 /* How much longer the latest call of the kind takes. */
 uint64_t faults_stall_ns(const faults *set, sim_call kind);

@@ -12,11 +12,6 @@ void judge_report(judge *book, int device, const char *format, ...)
     PROBLEM_PRINT(text + length, JUDGE_TEXT - (size_t)length, format);
 }
 
-const char *judge_text(const judge *book, uint64_t index)
-{
-    return index < book->count && index < JUDGE_KEPT ? book->texts[index] : NULL;
-}
-
 /* ---- Vector clocks, each an array as long as it had to be */
 
 void vclock_reserve(vclock *clock, uint32_t count)

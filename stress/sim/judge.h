@@ -79,8 +79,7 @@ typedef struct judge {
     uint8_t  are_of_order[JUDGE_KEPT];           /* 1: two uses that nothing orders */
 } judge;
 
-void        judge_report(judge *book, int device, const char *format, ...) PROBLEM_FORMAT(3, 4);
-const char *judge_text(const judge *book, uint64_t index);
+void judge_report(judge *book, int device, const char *format, ...) PROBLEM_FORMAT(3, 4);
 
 /* ---- Vector clocks: for every line of work, up to which position all is known to come before */
 

@@ -7,6 +7,7 @@
 mempool *mempool_create(sim_device *device)
 {
     mempool *made = program_need(1, sizeof *made), **end = &device->pools;
+    made->device = device;
     made->follow = made->opportunistic = made->internal = 1;
     while (*end) end = &(*end)->next;
     return *end = made;
@@ -119,7 +120,7 @@ static int mempool_find(const sim_device *device, uint64_t address, devmem_place
         && place->range->pool && place->offset == offset;
 }
 
-static void mempool_drop_chunk(sim_device *device, mempool *self, address_range *chunk)
+static void mempool_drop_chunk(mempool *self, address_range *chunk)
 {
     const devmem_place place = { NULL, chunk, NULL, chunk->offset, chunk->bytes };
     devmem_work work;
@@ -130,20 +131,21 @@ static void mempool_drop_chunk(sim_device *device, mempool *self, address_range 
     }
     treap_remove(&self->chunks, &chunk->hole);
     self->reserved_bytes -= place.bytes;
-    devmem_give_back(&device->memory, &place, &work);
+    devmem_give_back(&self->device->memory, &place, &work);
 }
 
 /* NULL: there is no memory for it. */
-static address_range *mempool_add_chunk(sim_device *device, mempool *self, uint64_t whole)
+static address_range *mempool_add_chunk(mempool *self, uint64_t whole)
 {
     uint64_t offset;
     devmem_work work;
+    devmem *memory = &self->device->memory;
     uint64_t most_bytes = self->most_bytes ? self->most_bytes : UINT64_MAX;
     if (whole > most_bytes || self->reserved_bytes > most_bytes - whole
-        || devmem_obtain(&device->memory, whole, &offset, &work) != DEVMEM_OK) {
+        || devmem_obtain(memory, whole, &offset, &work) != DEVMEM_OK) {
         return NULL;
     }
-    address_range *chunk = addresses_at(&device->memory.obtained, offset);
+    address_range *chunk = addresses_at(&memory->obtained, offset);
     devmem_cut(chunk);
     chunk->pool = self;
     treap_add(&self->chunks, &chunk->hole, chunk, ~++self->serial, 0, 0);
@@ -153,12 +155,11 @@ static address_range *mempool_add_chunk(sim_device *device, mempool *self, uint6
 }
 
 /* A free block, long enough, in a new chunk; NULL: there is no memory for it. */
-static mempool_block *mempool_grow(sim_device *device, mempool *self, uint64_t bytes)
+static mempool_block *mempool_grow(mempool *self, uint64_t bytes)
 {
-    address_range *chunk = mempool_add_chunk(device, self, memory_round_up(bytes, device->pool_chunk_bytes));
-    if (!chunk) {                                /* the rest of a chunk is no reason to refuse */
-        chunk = mempool_add_chunk(device, self, memory_round_up(bytes, SIM_GRANULE));
-    }
+    address_range *chunk = mempool_add_chunk(self, memory_round_up(bytes, self->device->pool_chunk_bytes));
+    /* the rest of a chunk is no reason to refuse */
+    if (!chunk) chunk = mempool_add_chunk(self, memory_round_up(bytes, SIM_GRANULE));
     if (!chunk) return NULL;
     mempool_block *block = program_need(1, sizeof *block);
     block->chunk = chunk;
@@ -170,11 +171,11 @@ static mempool_block *mempool_grow(sim_device *device, mempool *self, uint64_t b
 }
 
 /* What the host has outlived is quiet, and joined with its neighbours from low addresses to high ones. */
-static void mempool_settle(const sim_device *device, mempool *self)
+static void mempool_settle(mempool *self)
 {
     mempool_block *block;
     for (uint32_t line = 1; line < self->line_count; line++) {
-        const uint64_t outlived = vclock_get(&device->sim->streams.host, line - 1);
+        const uint64_t outlived = vclock_get(&self->device->sim->streams.host, line - 1);
         while ((block = treap_from(&self->lines[line], 0, 0, ~outlived)) != NULL) {
             mempool_unlist(self, block);
             block->is_quiet = 1;
@@ -188,22 +189,22 @@ static void mempool_settle(const sim_device *device, mempool *self)
     }
 }
 
-void mempool_trim(sim_device *device, mempool *self, uint64_t keep_bytes)
+void mempool_trim(mempool *self, uint64_t keep_bytes)
 {
     address_range *chunk;
-    mempool_settle(device, self);
+    mempool_settle(self);
     while (self->reserved_bytes > keep_bytes
            && (chunk = treap_from(&self->chunks, 0, 0, ~(self->reserved_bytes - keep_bytes))) != NULL) {
-        access_end(device, chunk->offset, chunk->bytes, "a pool's release");
-        mempool_drop_chunk(device, self, chunk);
+        access_end(self->device, chunk->offset, chunk->bytes, "a pool's release");
+        mempool_drop_chunk(self, chunk);
     }
 }
 
-static void mempool_destroy(sim_device *device, mempool *self)
+static void mempool_destroy(mempool *self)
 {
-    mempool **at = &device->pools;
+    mempool **at = &self->device->pools;
     address_range *chunk;
-    while ((chunk = treap_from(&self->chunks, 0, 0, 0)) != NULL) mempool_drop_chunk(device, self, chunk);
+    while ((chunk = treap_from(&self->chunks, 0, 0, 0)) != NULL) mempool_drop_chunk(self, chunk);
     while (*at != self) at = &(*at)->next;
     *at = self->next;
     free(self->lines);
@@ -215,14 +216,14 @@ void mempools_settle(sim_device *device)
     mempool *self = device->pools, *next;
     for (; self; self = next) {
         next = self->next;
-        mempool_trim(device, self, self->is_closed ? 0 : self->threshold_bytes);
-        if (self->is_closed && self->reserved_bytes == 0) mempool_destroy(device, self);
+        mempool_trim(self, self->is_closed ? 0 : self->threshold_bytes);
+        if (self->is_closed && self->reserved_bytes == 0) mempool_destroy(self);
     }
 }
 
 void mempools_destroy(sim_device *device)
 {
-    while (device->pools) mempool_destroy(device, device->pools);
+    while (device->pools) mempool_destroy(device->pools);
     device->current_pool = NULL;
 }
 
@@ -244,19 +245,19 @@ void mempools_count(const sim_device *device, sim_counters *counters)
 #define MEMPOOL_OWNER ((uint64_t)1 << 62)        /* | a piece's serial: whoever frees it, as an owner */
 
 /* Up to which command of a line all comes before the next one of a stream. */
-static uint64_t mempool_reach(const sim *machine, const mempool *self, const stream_queue *to, uint32_t line)
+static uint64_t mempool_reach(const mempool *self, const stream_queue *to, uint32_t line)
 {
-    uint64_t reach = vclock_get(&machine->streams.host, line);
+    uint64_t reach = vclock_get(&self->device->sim->streams.host, line);
     if (self->follow || line == to->line) memory_raise(&reach, vclock_get(&to->done.seen, line));
     return reach;
 }
 
 /* The tightest block that the stream may have at once, the lowest of equal ones. NULL: none. */
-static mempool_block *mempool_search(const sim *machine, const mempool *self, const stream_queue *to, uint64_t bytes)
+static mempool_block *mempool_search(const mempool *self, const stream_queue *to, uint64_t bytes)
 {
     mempool_block *best = NULL;
     for (uint32_t line = 0; line < self->line_count; line++) {
-        const uint64_t reach = line ? mempool_reach(machine, self, to, line - 1) : UINT64_MAX;
+        const uint64_t reach = line ? mempool_reach(self, to, line - 1) : UINT64_MAX;
         mempool_block *found = treap_from(&self->lines[line], bytes, 0, ~reach);
         if (found && (!best || found->bytes < best->bytes
                       || (found->bytes == best->bytes && found->offset < best->offset))) best = found;
@@ -264,19 +265,18 @@ static mempool_block *mempool_search(const sim *machine, const mempool *self, co
     return best;
 }
 
-/* NULL: there is no memory for it. *cost_ns: of what was done. */
-static mempool_block *mempool_supply(sim_device *device, mempool *self, const stream_queue *to, uint64_t bytes,
-                                     uint64_t *cost_ns)
+/* NULL: there is no memory for it. */
+static mempool_block *mempool_supply(mempool *self, engine_call *by, uint64_t bytes)
 {
-    mempool_block *found = mempool_search(device->sim, self, to, bytes);
-    if (!found && self->opportunistic) found = treap_from(&self->ends, bytes, 0, ~device->sim->now_ns);
+    mempool_block *found = mempool_search(self, by->stream, bytes);
+    if (!found && self->opportunistic) found = treap_from(&self->ends, bytes, 0, ~by->machine->now_ns);
     if (found) return found;
-    *cost_ns = engine_cost_ns(device, SIM_COST_ASYNC_MISS, bytes < SIM_MAX_CAPACITY ? bytes : 0);
-    found = mempool_grow(device, self, bytes);
+    by->cost_ns = engine_cost_ns(self->device, SIM_COST_ASYNC_MISS, bytes < SIM_MAX_CAPACITY ? bytes : 0);
+    found = mempool_grow(self, bytes);
     if (!found && self->internal) found = treap_from(&self->ends, bytes, 0, 0);
     if (!found) {                                /* what is of no use as it is may make room */
-        mempool_trim(device, self, 0);
-        found = mempool_grow(device, self, bytes);
+        mempool_trim(self, 0);
+        found = mempool_grow(self, bytes);
     }
     return found;
 }
@@ -289,32 +289,33 @@ static void mempool_touch(sim_device *device, const stream_queue *by, const addr
     access_use(device, by, &all);
 }
 
-int mempool_hand_out(sim_device *device, mempool *self, stream_queue *to, void **ptr, uint64_t bytes,
-                     uint64_t *cost_ns)
+int mempool_hand_out(mempool *self, engine_call *by, void **ptr, uint64_t bytes)
 {
-    sim *machine = device->sim;
+    stream_queue *to = by->stream;
     uint64_t whole = memory_round_up(bytes, MEMPOOL_UNIT);
     if (bytes == 0) {
         *ptr = NULL;
         return SIM_SUCCESS;
     }
-    int code = to->capture ? SIM_NOT_SUPPORTED : work_issue(device, to, 0);
+    int code = to->capture ? SIM_NOT_SUPPORTED : work_issue(self->device, to, 0);
     if (code != SIM_SUCCESS) return code;
-    mempool_block *block = mempool_supply(device, self, to, whole, cost_ns);
+    mempool_block *block = mempool_supply(self, by, whole);
     if (!block) return SIM_OUT_OF_MEMORY;
-    if (!block->is_quiet && block->position > mempool_reach(machine, self, to, block->line)) {
-        streams_follow(&machine->streams, to, machine->now_ns, &block->freed);
+    if (!block->is_quiet && block->position > mempool_reach(self, to, block->line)) {
+        streams_follow(&by->machine->streams, to, by->machine->now_ns, &block->freed);
     }
     const address_range *piece = mempool_take(self, block, whole, bytes);
-    *ptr = (void *)(uintptr_t)engine_address(device, piece->offset);
-    mempool_touch(device, to, piece);            /* no other stream may use it before this */
+    *ptr = (void *)(uintptr_t)engine_address(self->device, piece->offset);
+    mempool_touch(self->device, to, piece);      /* no other stream may use it before this */
     return SIM_SUCCESS;
 }
 
-int mempool_take_back(sim_device *device, stream_queue *by, uint64_t address, uint64_t bytes, const char *action)
+int mempool_take_back(const engine_call *self, uint64_t address, uint64_t bytes, const char *action)
 {
     devmem_place place;
-    mempool_block freed;
+    sim_device *device = self->device;
+    stream_queue *by = self->stream;
+    mempool_block freed = { .stream = by->id, .line = by->line };
     if (address == 0) return SIM_SUCCESS;
     if (!mempool_find(device, address, &place) || (bytes != MEMORY_ANY_BYTES && bytes != place.bytes)) {
         const char *wrong = place.range && place.range->pool && !place.piece ? "is not held now: given back already?"
@@ -323,11 +324,8 @@ int mempool_take_back(sim_device *device, stream_queue *by, uint64_t address, ui
         return SIM_INVALID_VALUE;
     }
     if (by->capture) return SIM_NOT_SUPPORTED;
-    memset(&freed, 0, sizeof freed);
-    streams_record(&device->sim->streams, by, device->sim->now_ns, &freed.freed);
+    streams_record(&self->machine->streams, by, self->machine->now_ns, &freed.freed);
     mempool_touch(device, by, place.piece);
-    freed.stream = by->id;
-    freed.line = by->line;
     freed.position = vclock_get(&by->done.seen, by->line);
     mempool_free(&place, &freed);
     return SIM_SUCCESS;
@@ -382,19 +380,20 @@ static int memory_take(sim_device *from, uint64_t bytes, void **ptr, devmem_work
     return SIM_SUCCESS;
 }
 
-int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes, uint64_t *cost_ns)
+int memory_obtain(engine_call *self, void **ptr, uint64_t bytes)
 {
     devmem_work work;
+    sim_device *device = self->device;
     if (bytes == 0) {
-        *cost_ns = 0;
+        self->cost_ns = 0;
         *ptr = NULL;
         return SIM_SUCCESS;
     }
-    if (lie != FAULT_CALL && memory_lie(device, lie, ptr, bytes)) return SIM_SUCCESS;
+    if (self->lie != FAULT_CALL && memory_lie(device, self->lie, ptr, bytes)) return SIM_SUCCESS;
     int code = memory_take(device, bytes, ptr, &work);
     if (code != SIM_SUCCESS) return code;
     engine_tell(device, SIM_CALL_OBTAIN, (uint64_t)(uintptr_t)*ptr, bytes);
-    *cost_ns = engine_cost_ns(device, work.in_slab ? SIM_COST_MALLOC_SLAB : SIM_COST_MALLOC_BLOCK, work.bytes);
+    self->cost_ns = engine_cost_ns(device, work.in_slab ? SIM_COST_MALLOC_SLAB : SIM_COST_MALLOC_BLOCK, work.bytes);
     return SIM_SUCCESS;
 }
 
@@ -441,23 +440,24 @@ static void memory_refuse_give_back(sim_device *device, uint64_t address, uint64
     }
 }
 
-int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns)
+int memory_give_back(engine_call *self, uint64_t address, uint64_t bytes)
 {
-    uint64_t offset, wait_ns = 0;
+    uint64_t offset;
+    sim_device *device = self->device;
     devmem_place place = { NULL, NULL, NULL, 0, 0 };
     devmem_work work;
     if (address == 0) {
-        *cost_ns = 0;
+        self->cost_ns = 0;
         return SIM_SUCCESS;
     }
     if (memory_take_lie_back(device, address, bytes)) {
-        *cost_ns = engine_cost_ns(device, SIM_COST_FREE_BLOCK, 0);
+        self->cost_ns = engine_cost_ns(device, SIM_COST_FREE_BLOCK, 0);
         return SIM_SUCCESS;
     }
     int held = engine_offset(device, address, &offset) && devmem_find(&device->memory, offset, &place);
     if (place.range && place.range->pool && bytes == MEMORY_ANY_BYTES) {
-        work_drain_device(device, &wait_ns);
-        *cost_ns = wait_ns;
+        self->cost_ns = 0;
+        work_drain_device(device, &self->cost_ns);
         return mempool_take_now(device, address);
     }
     if (!held || place.range->pool || place.offset != offset || (place.bytes != bytes && bytes != MEMORY_ANY_BYTES)) {
@@ -470,11 +470,12 @@ int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint6
                       holder);
         return SIM_INVALID_VALUE;
     }
-    work_drain_device(device, &wait_ns);
+    self->cost_ns = 0;
+    work_drain_device(device, &self->cost_ns);
     access_end(device, offset, place.bytes, memory_free_name(bytes));
     engine_tell(device, SIM_CALL_GIVE_BACK, address, place.bytes);
     devmem_give_back(&device->memory, &place, &work);
-    *cost_ns = wait_ns + engine_cost_ns(device, work.in_slab ? SIM_COST_FREE_SLAB : SIM_COST_FREE_BLOCK, work.bytes);
+    self->cost_ns += engine_cost_ns(device, work.in_slab ? SIM_COST_FREE_SLAB : SIM_COST_FREE_BLOCK, work.bytes);
     return SIM_SUCCESS;
 }
 
@@ -517,23 +518,23 @@ void banks_create(sim *machine, uint64_t device_bytes)
 }
 
 /* The fixed part alone; pieces of slabs are for device memory. */
-int bank_obtain(sim_device *device, sim_bank kind, void **ptr, uint64_t bytes, uint64_t *cost_ns)
+int bank_obtain(engine_call *self, sim_bank kind, void **ptr, uint64_t bytes)
 {
-    sim_device *bank = &device->sim->banks[kind];
+    sim_device *bank = &self->machine->banks[kind];
     devmem_work work;
     if (bytes == 0) return SIM_INVALID_VALUE;
     int code = memory_take(bank, bytes < SIM_GRANULE ? SIM_GRANULE : bytes, ptr, &work);
-    if (code == SIM_SUCCESS) *cost_ns = engine_cost_ns(device, banks_kinds[kind].obtain, work.bytes);
+    if (code == SIM_SUCCESS) self->cost_ns = engine_cost_ns(bank, banks_kinds[kind].obtain, work.bytes);
     return code;
 }
 
-int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t bytes, uint64_t *cost_ns)
+int bank_give_back(engine_call *self, sim_bank kind, uint64_t address, uint64_t bytes)
 {
-    sim_device *bank = &device->sim->banks[kind];
+    sim_device *device = self->device, *bank = &self->machine->banks[kind];
     uint64_t offset, wait_ns = 0;
     devmem_place place;
     devmem_work work;
-    *cost_ns = engine_cost_ns(device, banks_kinds[kind].give_back, 0);
+    self->cost_ns = engine_cost_ns(device, banks_kinds[kind].give_back, 0);
     if (address == 0) return SIM_SUCCESS;
     if (!engine_offset(bank, address, &offset) || !devmem_find(&bank->memory, offset, &place)
         || place.offset != offset
@@ -545,6 +546,6 @@ int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t
     if (kind == SIM_BANK_MANAGED) work_drain_device(device, &wait_ns);
     access_end(bank, offset, place.bytes, "give_back");
     devmem_give_back(&bank->memory, &place, &work);
-    *cost_ns = wait_ns + engine_cost_ns(device, banks_kinds[kind].give_back, work.bytes);
+    self->cost_ns = wait_ns + engine_cost_ns(device, banks_kinds[kind].give_back, work.bytes);
     return SIM_SUCCESS;
 }

@@ -7,11 +7,11 @@
 
 #define MEMORY_ANY_BYTES UINT64_MAX              /* given back by its address or handle alone, as cudaFree does */
 
-/* All answer with a code of the runtime and, where it is not the fixed part that *cost_ns has already, what the call
-   costs. lie: FAULT_CALL for the truth. Giving memory back waits for all work of the device, as cudaFree does, and
-   that is part of its cost. */
-int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes, uint64_t *cost_ns);
-int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
+/* On behalf of a call, and of its device. All answer with a code of the runtime, and set what the call costs where it
+   is not the fixed part. Giving memory back waits for all work of the device, as cudaFree does, and that is part of
+   its cost. */
+int memory_obtain(engine_call *self, void **ptr, uint64_t bytes);
+int memory_give_back(engine_call *self, uint64_t address, uint64_t bytes);
 
 void memory_reset(sim_device *device);           /* all that is held is given back, lies too: cudaDeviceReset */
 
@@ -19,17 +19,18 @@ void memory_reset(sim_device *device);           /* all that is held is given ba
 
 void banks_create(sim *machine, uint64_t device_bytes);
 
-/* As memory_obtain and memory_give_back, on behalf of a device. Managed memory waits for it when given back, as
-   cudaFree does; of pinned memory a use that the host does not know to be done is a finding. */
-int bank_obtain(sim_device *device, sim_bank kind, void **ptr, uint64_t bytes, uint64_t *cost_ns);
-int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
+/* As memory_obtain and memory_give_back. Managed memory waits for the device when given back, as cudaFree does; of
+   pinned memory a use that the host does not know to be done is a finding. */
+int bank_obtain(engine_call *self, sim_bank kind, void **ptr, uint64_t bytes);
+int bank_give_back(engine_call *self, sim_bank kind, uint64_t address, uint64_t bytes);
 
 /* ---- Memory of pools, in the order of streams, as cudaMallocAsync has it: chunks of the device's memory, pieces in
         them, and what is kept */
 
 typedef struct mempool_block mempool_block;
 typedef struct mempool {
-    struct mempool *next;                       /* of the device */
+    struct mempool *next;                        /* of the device */
+    sim_device *device;
     treap    chunks;                             /* obtains, the latest first; their pieces are what is handed out; a
                                                     weight has what may go: the more, the fewer bytes */
     treap    free;                               /* all else of them, by offset; weight: 1 while it settles */
@@ -59,24 +60,23 @@ mempool *mempool_create(sim_device *device);
 void     mempools_destroy(sim_device *device);
 
 /* Chunks that are all free go back, down to so many bytes. */
-void mempool_trim(sim_device *device, mempool *self, uint64_t keep_bytes);
+void mempool_trim(mempool *self, uint64_t keep_bytes);
 
 void mempools_count(const sim_device *device, sim_counters *counters);
 
-/* Codes, and what the call costs. The stream may be another device's; while it is captured: SIM_NOT_SUPPORTED, as
-   what graphs hold of their own is not simulated. action: the call's name, for findings. Taking back: the stream must
-   come after all uses of the piece, and what uses it after handing out, else it is a finding. bytes of
-   mempool_take_back: as asked for, or MEMORY_ANY_BYTES. */
-int mempool_hand_out(sim_device *device, mempool *self, stream_queue *to, void **ptr, uint64_t bytes,
-                     uint64_t *cost_ns);
-int mempool_take_back(sim_device *device, stream_queue *by, uint64_t address, uint64_t bytes, const char *action);
+/* On behalf of a call, to its stream or from it; codes. Handing out sets what the call costs. The stream may be
+   another device's; while it is captured: SIM_NOT_SUPPORTED, as what graphs hold of their own is not simulated.
+   action: the call's name, for findings. Taking back: the stream must come after all uses of the piece, and what uses
+   it after handing out, else it is a finding. bytes of mempool_take_back: as asked for, or MEMORY_ANY_BYTES. */
+int mempool_hand_out(mempool *self, engine_call *by, void **ptr, uint64_t bytes);
+int mempool_take_back(const engine_call *self, uint64_t address, uint64_t bytes, const char *action);
 
 /* ---- Virtual memory: addresses, physical handles and mappings are three things, each with a life of its own.
 
    All sizes are multiples of SIM_GRANULE, all addresses of granules, and no range leaves its reservation. All calls
-   answer with a code of the runtime and, where it is not the fixed part that *cost_ns has already, what the call
-   costs. One that fails changes nothing, and what only a mistake can ask for is a finding besides: all but the size
-   and the alignment of reserve and create.
+   are made for a call, whose device and cost they are about, and answer with a code of the runtime. One that fails
+   changes nothing, and what only a mistake can ask for is a finding besides: all but the size and the alignment of
+   reserve and create.
      reserve  addresses, aligned to `alignment`: 0 or a power of two. SIM_OUT_OF_MEMORY: the device's are used up;
               all devices share 2^47 bytes of addresses, and none has one that another has, or that an obtain has
      release  the very address and size that were reserved, and nothing mapped there
@@ -93,14 +93,13 @@ int mempool_take_back(sim_device *device, stream_queue *by, uint64_t address, ui
    is a use of reserved addresses without access, and if it is GPU work, its device is lost with SIM_ILLEGAL_ADDRESS.
    Costs: rows vm_* of costs.h; per MiB what is given access, and what goes: whichever call lets it go. */
 
-int vmem_reserve(sim_device *device, uint64_t bytes, uint64_t alignment, uint64_t *address, uint64_t *cost_ns);
-int vmem_release(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
-int vmem_create(sim_device *device, uint64_t bytes, int is_shared, uint64_t *handle, uint64_t *cost_ns);
-int vmem_destroy(sim_device *device, uint64_t handle, uint64_t bytes, uint64_t *cost_ns);
-int vmem_map(sim_device *device, uint64_t address, uint64_t bytes, uint64_t handle, uint64_t *cost_ns);
-int vmem_access(sim_device *device, uint64_t address, uint64_t bytes, uint64_t accessors, uint32_t mode,
-                uint64_t *cost_ns);
-int vmem_unmap(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
+int vmem_reserve(engine_call *self, uint64_t bytes, uint64_t alignment, uint64_t *address);
+int vmem_release(engine_call *self, uint64_t address, uint64_t bytes);
+int vmem_create(engine_call *self, uint64_t bytes, int is_shared, uint64_t *handle);
+int vmem_destroy(engine_call *self, uint64_t handle, uint64_t bytes);
+int vmem_map(engine_call *self, uint64_t address, uint64_t bytes, uint64_t handle);
+int vmem_access(engine_call *self, uint64_t address, uint64_t bytes, uint64_t accessors, uint32_t mode);
+int vmem_unmap(engine_call *self, uint64_t address, uint64_t bytes);
 
 /* For whoever is given an address or a handle alone: the device whose it is, which is the one to ask. NULL: nobody's.
    Addresses: engine_owner. */

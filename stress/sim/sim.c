@@ -145,13 +145,13 @@ uint64_t engine_cost_ns(const sim_device *device, sim_cost_kind kind, uint64_t b
     return sim_costs_ns(&device->sim->costs, kind, bytes);
 }
 
-int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_ns)
+void engine_end_call(const engine_call *self)
 {
-    cost_ns += faults_stall_ns(&device->sim->faults, kind);
-    device->counted.vns[kind] += cost_ns;
-    if (sim_call_rows[kind].traits & SIM_COUNTED) device->counted.memory_vns += cost_ns;
+    sim_device *device = self->device;
+    uint64_t cost_ns = self->cost_ns + faults_stall_ns(&device->sim->faults, self->kind);
+    device->counted.vns[self->kind] += cost_ns;
+    if (sim_call_rows[self->kind].traits & SIM_COUNTED) device->counted.memory_vns += cost_ns;
     sim_advance(device->sim, cost_ns);
-    return code;
 }
 
 void engine_tell(const sim_device *device, sim_call kind, uint64_t address, uint64_t bytes)
@@ -352,7 +352,8 @@ void sim_watch(sim *machine, sim_watch_fn *watch, void *user)
 
 const char *sim_finding(const sim *machine, uint64_t index)
 {
-    return judge_text(&machine->judge, index);
+    const judge *book = &machine->judge;
+    return index < book->count && index < JUDGE_KEPT ? book->texts[index] : NULL;
 }
 
 int sim_finding_is_of_order(const sim *machine, uint64_t index)

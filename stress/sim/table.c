@@ -6,47 +6,38 @@
 
 /* ---- What all entries do: the call is counted and may be made to fail, serves, and is charged */
 
-typedef struct table_call {
-    sim_device *device;
-    stream_queue *by;                            /* of a stream's entry */
-    sim_call    kind;
-    int         code;
-    fault_type  lie;
-    uint64_t    cost_ns;
-} table_call;
-
 __thread uint64_t sim_thread_called;
 
-static table_call table_begin(const gpuarena_driver *self, sim_call kind, uint64_t bytes, const char *action)
+static engine_call table_begin(const gpuarena_driver *self, sim_call kind, uint64_t bytes, const char *action)
 {
-    const sim_device *device = self->user;
-    pthread_mutex_lock(&device->sim->mutex);
+    engine_call call = { .device = self->user, .kind = kind };
+    call.machine = call.device->sim;
+    pthread_mutex_lock(&call.machine->mutex);
     if (sim_call_rows[kind].traits & SIM_COUNTED) sim_thread_called++;
-    table_call call = { self->user, NULL, kind, SIM_SUCCESS, FAULT_CALL, 0 };
-    call.code = work_begin_call(call.device, kind, bytes, action, &call.lie, &call.cost_ns);
+    work_begin_call(&call, bytes, action);
     return call;
 }
 
-static int table_end(const table_call *call)
+static int table_end(const engine_call *call)
 {
-    int code = engine_end_call(call->device, call->kind, call->code, call->cost_ns);
-    pthread_mutex_unlock(&call->device->sim->mutex);
-    return code;
+    engine_end_call(call);
+    pthread_mutex_unlock(&call->machine->mutex);
+    return call->code;
 }
 
 /* The entry of a group: `answer`, in words of `call` and its parameters (entries.h), where nothing makes it fail. */
 #define TABLE_ENTRY(group, name, kind, bytes, answer) \
     static int table_##group##_##name ENTRY_##group##_##name \
     { \
-        table_call call = table_begin(self, SIM_CALL_##kind, bytes, #name); \
+        engine_call call = table_begin(self, SIM_CALL_##kind, bytes, #name); \
         if (call.code == SIM_SUCCESS) call.code = (answer); \
         return table_end(&call); \
     }
 
-/* The same of a stream, which is found first: call.by. */
+/* The same of a stream, which is found first: call.stream. */
 #define TABLE_STREAM_ENTRY(group, name, kind, bytes, answer) \
     TABLE_ENTRY(group, name, kind, bytes, \
-                (call.by = work_find_stream(call.device, stream, &call.code)) != NULL ? (answer) : call.code)
+                (call.stream = work_find_stream(call.device, stream, &call.code)) != NULL ? (answer) : call.code)
 
 /* ---- Clearing memory, as cudaMemsetAsync with 0: pattern 0, from the call on */
 
@@ -82,13 +73,13 @@ TABLE_ENTRY(device, clear, MEMSET_ASYNC, bytes, table_issue_clear(call.device, p
 /* ---- Events, as cudaEventCreateWithFlags and its kin */
 
 TABLE_ENTRY(events, create, EVENT_WITH_FLAGS, 0, event ? event_create(call.device, 0, event) : SIM_INVALID_VALUE)
-TABLE_ENTRY(events, destroy, EVENT_DESTROY, 0, event_destroy(call.device->sim, event))
-TABLE_STREAM_ENTRY(events, record, EVENT_RECORD, 0, event_record(call.device, event, call.by))
+TABLE_ENTRY(events, destroy, EVENT_DESTROY, 0, event_destroy(call.machine, event))
+TABLE_STREAM_ENTRY(events, record, EVENT_RECORD, 0, event_record(call.device, event, call.stream))
 TABLE_ENTRY(events, query, EVENT_QUERY, 0, event_wait(call.device, event, "cudaEventQuery", NULL))
 TABLE_ENTRY(events, host_wait, EVENT_SYNCHRONIZE, 0,
             event_wait(call.device, event, "cudaEventSynchronize", &call.cost_ns))
 TABLE_STREAM_ENTRY(events, stream_wait, STREAM_WAIT_EVENT, 0,
-                   event_follow(call.device, call.by, event, "cudaStreamWaitEvent"))
+                   event_follow(call.device, call.stream, event, "cudaStreamWaitEvent"))
 TABLE_ENTRY(events, device_wait, DEVICE_SYNCHRONIZE, 0,
             work_wait_device(call.device, "cudaDeviceSynchronize", &call.cost_ns))
 
@@ -101,8 +92,8 @@ static int table_ask_capture(const sim_device *device, const stream_queue *by, i
     return code;
 }
 
-TABLE_STREAM_ENTRY(capture, active, STREAM_IS_CAPTURING, 0, table_ask_capture(call.device, call.by, active))
-TABLE_ENTRY(capture, exchange_mode, EXCHANGE_CAPTURE_MODE, 0, capture_exchange_mode(call.device->sim, mode))
+TABLE_STREAM_ENTRY(capture, active, STREAM_IS_CAPTURING, 0, table_ask_capture(call.device, call.stream, active))
+TABLE_ENTRY(capture, exchange_mode, EXCHANGE_CAPTURE_MODE, 0, capture_exchange_mode(call.machine, mode))
 
 /* ---- Memory, as cudaMalloc, cudaFree, cudaMemGetInfo and the other kinds' calls */
 
@@ -118,51 +109,36 @@ static sim_call table_call_of(gpuarena_memory kind, int gives_back)
     return calls[(uint32_t)kind <= GPUARENA_MEMORY_ASYNC ? kind : GPUARENA_MEMORY_DEVICE][gives_back];
 }
 
-/* From the device's own pool, and back to it. */
-static int table_draw(sim_device *device, const void *stream, void **ptr, uint64_t bytes, uint64_t *cost_ns)
+static int table_obtain(engine_call *call, gpuarena_memory kind, void **ptr, uint64_t bytes, const void *stream)
 {
-    int code;
-    stream_queue *to = work_find_stream(device, stream, &code);
-    return to ? mempool_hand_out(device, mempool_of(device), to, ptr, bytes, cost_ns) : code;
-}
-
-static int table_return(sim_device *device, const void *stream, uint64_t address, uint64_t bytes)
-{
-    int code;
-    stream_queue *by = work_find_stream(device, stream, &code);
-    return by ? mempool_take_back(device, by, address, bytes, "give_back") : code;
-}
-
-static int table_obtain(table_call *call, gpuarena_memory kind, void **ptr, uint64_t bytes, const void *stream)
-{
-    sim_device *device = call->device;
-    uint64_t *cost_ns = &call->cost_ns;
     if (!ptr) return SIM_INVALID_VALUE;
     switch (kind) {
-    case GPUARENA_MEMORY_PINNED:  return bank_obtain(device, SIM_BANK_HOST, ptr, bytes, cost_ns);
-    case GPUARENA_MEMORY_MANAGED: return bank_obtain(device, SIM_BANK_MANAGED, ptr, bytes, cost_ns);
-    case GPUARENA_MEMORY_DEVICE:  return memory_obtain(device, call->lie, ptr, bytes, cost_ns);
-    case GPUARENA_MEMORY_ASYNC:   return table_draw(device, stream, ptr, bytes, cost_ns);
+    case GPUARENA_MEMORY_PINNED:  return bank_obtain(call, SIM_BANK_HOST, ptr, bytes);
+    case GPUARENA_MEMORY_MANAGED: return bank_obtain(call, SIM_BANK_MANAGED, ptr, bytes);
+    case GPUARENA_MEMORY_DEVICE:  return memory_obtain(call, ptr, bytes);
+    case GPUARENA_MEMORY_ASYNC:                  /* from the device's own pool */
+        call->stream = work_find_stream(call->device, stream, &call->code);
+        return call->stream ? mempool_hand_out(mempool_of(call->device), call, ptr, bytes) : call->code;
     }
     return SIM_NOT_SUPPORTED;
 }
 
-static int table_give_back(table_call *call, gpuarena_memory kind, uint64_t address, uint64_t bytes,
+static int table_give_back(engine_call *call, gpuarena_memory kind, uint64_t address, uint64_t bytes,
                            const void *stream)
 {
-    sim_device *device = call->device;
-    uint64_t *cost_ns = &call->cost_ns;
     switch (kind) {
-    case GPUARENA_MEMORY_PINNED:  return bank_give_back(device, SIM_BANK_HOST, address, bytes, cost_ns);
-    case GPUARENA_MEMORY_MANAGED: return bank_give_back(device, SIM_BANK_MANAGED, address, bytes, cost_ns);
-    case GPUARENA_MEMORY_ASYNC:   return table_return(device, stream, address, bytes);
-    case GPUARENA_MEMORY_DEVICE:  return memory_give_back(device, address, bytes, cost_ns);
+    case GPUARENA_MEMORY_PINNED:  return bank_give_back(call, SIM_BANK_HOST, address, bytes);
+    case GPUARENA_MEMORY_MANAGED: return bank_give_back(call, SIM_BANK_MANAGED, address, bytes);
+    case GPUARENA_MEMORY_DEVICE:  return memory_give_back(call, address, bytes);
+    case GPUARENA_MEMORY_ASYNC:
+        call->stream = work_find_stream(call->device, stream, &call->code);
+        return call->stream ? mempool_take_back(call, address, bytes, "give_back") : call->code;
     }
     return SIM_NOT_SUPPORTED;
 }
 
 /* Tells who watches, but for DEVICE, of which memory.c does. */
-static int table_end_memory(const table_call *call, gpuarena_memory kind, sim_call done, uint64_t address,
+static int table_end_memory(const engine_call *call, gpuarena_memory kind, sim_call done, uint64_t address,
                             uint64_t bytes)
 {
     if (call->code == SIM_SUCCESS && kind != GPUARENA_MEMORY_DEVICE) engine_tell(call->device, done, address, bytes);
@@ -171,7 +147,7 @@ static int table_end_memory(const table_call *call, gpuarena_memory kind, sim_ca
 
 static int table_memory_obtain ENTRY_memory_obtain
 {
-    table_call call = table_begin(self, table_call_of(kind, 0), bytes, "obtain");
+    engine_call call = table_begin(self, table_call_of(kind, 0), bytes, "obtain");
     if (call.code == SIM_SUCCESS) call.code = table_obtain(&call, kind, ptr, bytes, stream);
     return table_end_memory(&call, kind, SIM_CALL_OBTAIN, call.code ? 0 : (uint64_t)(uintptr_t)*ptr, bytes);
 }
@@ -179,7 +155,7 @@ static int table_memory_obtain ENTRY_memory_obtain
 static int table_memory_give_back ENTRY_memory_give_back
 {
     uint64_t address = (uint64_t)(uintptr_t)ptr;
-    table_call call = table_begin(self, table_call_of(kind, 1), 0, "give_back");
+    engine_call call = table_begin(self, table_call_of(kind, 1), 0, "give_back");
     if (call.code == SIM_SUCCESS) call.code = table_give_back(&call, kind, address, bytes, stream);
     return table_end_memory(&call, kind, SIM_CALL_GIVE_BACK, address, bytes);
 }
@@ -198,25 +174,24 @@ TABLE_ENTRY(memory, info, INFO, 0, table_info(call.device, kind, free_bytes, tot
 
 /* ---- Virtual memory, as cuMemAddressReserve to cuMemUnmap */
 
-static int table_reserve(table_call *call, void **address, uint64_t bytes, uint64_t alignment)
+static int table_reserve(engine_call *call, void **address, uint64_t bytes, uint64_t alignment)
 {
     uint64_t reserved;
-    int code = address ? vmem_reserve(call->device, bytes, alignment, &reserved, &call->cost_ns) : SIM_INVALID_VALUE;
+    int code = address ? vmem_reserve(call, bytes, alignment, &reserved) : SIM_INVALID_VALUE;
     if (code == SIM_SUCCESS) *address = (void *)(uintptr_t)reserved;
     return code;
 }
 
 TABLE_ENTRY(vm, reserve, VM_RESERVE, bytes, table_reserve(&call, address, bytes, alignment))
-TABLE_ENTRY(vm, release, VM_RELEASE, 0, vmem_release(call.device, (uint64_t)(uintptr_t)address, bytes, &call.cost_ns))
+TABLE_ENTRY(vm, release, VM_RELEASE, 0, vmem_release(&call, (uint64_t)(uintptr_t)address, bytes))
 TABLE_ENTRY(vm, create, VM_CREATE, bytes,
-            page ? vmem_create(call.device, bytes, (traits & GPUARENA_PAGE_SHARED) != 0, page, &call.cost_ns)
-                 : SIM_INVALID_VALUE)
-TABLE_ENTRY(vm, destroy, VM_DESTROY, 0, vmem_destroy(call.device, page, bytes, &call.cost_ns))
-TABLE_ENTRY(vm, map, VM_MAP, bytes, vmem_map(call.device, (uint64_t)(uintptr_t)address, bytes, page, &call.cost_ns))
+            page ? vmem_create(&call, bytes, (traits & GPUARENA_PAGE_SHARED) != 0, page) : SIM_INVALID_VALUE)
+TABLE_ENTRY(vm, destroy, VM_DESTROY, 0, vmem_destroy(&call, page, bytes))
+TABLE_ENTRY(vm, map, VM_MAP, bytes, vmem_map(&call, (uint64_t)(uintptr_t)address, bytes, page))
 TABLE_ENTRY(vm, access, VM_ACCESS, bytes,
-            vmem_access(call.device, (uint64_t)(uintptr_t)address, bytes,
-                        self->peers | (uint64_t)1 << call.device->ordinal, mode, &call.cost_ns))
-TABLE_ENTRY(vm, unmap, VM_UNMAP, 0, vmem_unmap(call.device, (uint64_t)(uintptr_t)address, bytes, &call.cost_ns))
+            vmem_access(&call, (uint64_t)(uintptr_t)address, bytes,
+                        self->peers | (uint64_t)1 << call.device->ordinal, mode))
+TABLE_ENTRY(vm, unmap, VM_UNMAP, 0, vmem_unmap(&call, (uint64_t)(uintptr_t)address, bytes))
 
 /* ---- Between processes and devices, as cudaIpcGetMemHandle and its kin, cuMemExportToShareableHandle and its,
         and cudaDeviceEnablePeerAccess, called by the peer */
@@ -229,7 +204,7 @@ TABLE_ENTRY(fd, to_page, VM_IMPORT, 0, share_import(call.device, SHARE_OWN, fd, 
 
 /* Every device reaches every other. */
 TABLE_ENTRY(device, peer, ENABLE_PEER_ACCESS, 0,
-            engine_device(call.device->sim, number) && number != call.device->ordinal ? SIM_SUCCESS
+            engine_device(call.machine, number) && number != call.device->ordinal ? SIM_SUCCESS
                                                                                       : SIM_NOT_SUPPORTED)
 
 /* ---- The table */

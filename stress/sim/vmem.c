@@ -53,20 +53,22 @@ static int vmem_find_mapped(const sim_device *device, const char *action, uint64
     return code;
 }
 
-int vmem_reserve(sim_device *device, uint64_t bytes, uint64_t alignment, uint64_t *address, uint64_t *cost_ns)
+int vmem_reserve(engine_call *self, uint64_t bytes, uint64_t alignment, uint64_t *address)
 {
+    sim_device *device = self->device;
     uint64_t offset;
     if (!vmem_is_whole(bytes) || (alignment & (alignment - 1)) != 0) return SIM_INVALID_VALUE;
     if (devmem_reserve(&device->memory, bytes, alignment, engine_address(device, 0), &offset) != DEVMEM_OK) {
         return SIM_OUT_OF_MEMORY;
     }
     *address = engine_address(device, offset);
-    *cost_ns = engine_cost_ns(device, SIM_COST_VM_RESERVE, bytes);
+    self->cost_ns = engine_cost_ns(device, SIM_COST_VM_RESERVE, bytes);
     return SIM_SUCCESS;
 }
 
-int vmem_release(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns)
+int vmem_release(engine_call *self, uint64_t address, uint64_t bytes)
 {
+    sim_device *device = self->device;
     vmem_range range;
     int code = vmem_find(device, "release", address, bytes, &range);
     if (code != SIM_SUCCESS) return code;
@@ -77,7 +79,7 @@ int vmem_release(sim_device *device, uint64_t address, uint64_t bytes, uint64_t 
         return vmem_refuse(device, "release", address, bytes, "something is mapped there");
     }
     addresses_remove(&device->memory.reserved, range.reservation);
-    *cost_ns = engine_cost_ns(device, SIM_COST_VM_RELEASE, bytes);
+    self->cost_ns = engine_cost_ns(device, SIM_COST_VM_RELEASE, bytes);
     return SIM_SUCCESS;
 }
 
@@ -107,12 +109,12 @@ int vmem_import_file(sim_device *device, uint64_t bytes, int file, uint64_t plac
     return SIM_SUCCESS;
 }
 
-int vmem_create(sim_device *device, uint64_t bytes, int is_shared, uint64_t *handle, uint64_t *cost_ns)
+int vmem_create(engine_call *self, uint64_t bytes, int is_shared, uint64_t *handle)
 {
-    int code = vmem_import_file(device, bytes, 0, 0, handle);
+    int code = vmem_import_file(self->device, bytes, 0, 0, handle);
     if (code != SIM_SUCCESS) return code;
-    vmem_page(device->sim, *handle)->is_shared = is_shared;
-    *cost_ns = engine_cost_ns(device, SIM_COST_VM_CREATE, bytes);
+    vmem_page(self->machine, *handle)->is_shared = is_shared;
+    self->cost_ns = engine_cost_ns(self->device, SIM_COST_VM_CREATE, bytes);
     return SIM_SUCCESS;
 }
 
@@ -132,9 +134,10 @@ static uint64_t vmem_let_go(sim_device *device, devmem_page *page, int is_report
     return bytes;
 }
 
-int vmem_destroy(sim_device *device, uint64_t handle, uint64_t bytes, uint64_t *cost_ns)
+int vmem_destroy(engine_call *self, uint64_t handle, uint64_t bytes)
 {
-    sim *machine = device->sim;
+    sim_device *device = self->device;
+    sim *machine = self->machine;
     devmem_page *page = vmem_page(machine, handle);
     if (!page || page->device != device->ordinal) {
         ENGINE_REPORT(device, "destroy of a handle that this device does not have");
@@ -146,7 +149,7 @@ int vmem_destroy(sim_device *device, uint64_t handle, uint64_t bytes, uint64_t *
     }
     handles_drop(&machine->handles, (const void *)(uintptr_t)handle);
     page->reference_count--;
-    *cost_ns += vmem_going_ns(device, vmem_let_go(device, page, 0, "destroy"));
+    self->cost_ns += vmem_going_ns(device, vmem_let_go(device, page, 0, "destroy"));
     return SIM_SUCCESS;
 }
 
@@ -170,10 +173,11 @@ int vmem_import(sim_device *device, uint64_t exported, uint64_t *handle)
     return SIM_SUCCESS;
 }
 
-int vmem_map(sim_device *device, uint64_t address, uint64_t bytes, uint64_t handle, uint64_t *cost_ns)
+int vmem_map(engine_call *self, uint64_t address, uint64_t bytes, uint64_t handle)
 {
     vmem_range range;
-    sim *machine = device->sim;
+    sim_device *device = self->device;
+    sim *machine = self->machine;
     devmem *memory = &device->memory;
     devmem_page *page = vmem_page(machine, handle);
     int code = vmem_find(device, "map", address, bytes, &range);
@@ -188,14 +192,14 @@ int vmem_map(sim_device *device, uint64_t address, uint64_t bytes, uint64_t hand
     }
     devmem_map(memory, range.reservation, range.offset, page, ++machine->mapping_serial);
     engine_tell(device, SIM_CALL_VM_MAP, address, bytes);
-    *cost_ns = engine_cost_ns(device, SIM_COST_VM_MAP, bytes);
+    self->cost_ns = engine_cost_ns(device, SIM_COST_VM_MAP, bytes);
     return SIM_SUCCESS;
 }
 
-int vmem_access(sim_device *device, uint64_t address, uint64_t bytes, uint64_t accessors, uint32_t mode,
-                uint64_t *cost_ns)
+int vmem_access(engine_call *self, uint64_t address, uint64_t bytes, uint64_t accessors, uint32_t mode)
 {
     vmem_range range;
+    sim_device *device = self->device;
     devmem *memory = &device->memory;
     int code = vmem_find_mapped(device, "access", address, bytes, &range);
     if (code != SIM_SUCCESS) return code;
@@ -211,13 +215,14 @@ int vmem_access(sim_device *device, uint64_t address, uint64_t bytes, uint64_t a
         mapped = devmem_mapped(memory, at);
         mapped->accessors = mode ? mapped->accessors | accessors : mapped->accessors & ~accessors;
     }
-    *cost_ns = engine_cost_ns(device, SIM_COST_VM_ACCESS, bytes) * (uint64_t)__builtin_popcountll(accessors);
+    self->cost_ns = engine_cost_ns(device, SIM_COST_VM_ACCESS, bytes) * (uint64_t)__builtin_popcountll(accessors);
     return SIM_SUCCESS;
 }
 
-int vmem_unmap(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns)
+int vmem_unmap(engine_call *self, uint64_t address, uint64_t bytes)
 {
     vmem_range range;
+    sim_device *device = self->device;
     uint64_t gone_bytes = 0;
     int code = vmem_find_mapped(device, "unmap", address, bytes, &range);
     if (code != SIM_SUCCESS) return code;
@@ -230,7 +235,7 @@ int vmem_unmap(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *c
         gone_bytes += vmem_let_go(device, page, 1, "unmap");
     }
     engine_tell(device, SIM_CALL_VM_UNMAP, address, bytes);
-    *cost_ns = engine_cost_ns(device, SIM_COST_VM_UNMAP, bytes) + vmem_going_ns(device, gone_bytes);
+    self->cost_ns = engine_cost_ns(device, SIM_COST_VM_UNMAP, bytes) + vmem_going_ns(device, gone_bytes);
     return SIM_SUCCESS;
 }
 

@@ -190,21 +190,21 @@ int capture_check_wait(sim_device *device, const stream_queue *self, const char 
 
 /* ---- Streams, and calls on devices */
 
-int work_begin_call(sim_device *device, sim_call kind, uint64_t bytes, const char *action, fault_type *lie,
-                    uint64_t *cost_ns)
+void work_begin_call(engine_call *self, uint64_t bytes, const char *action)
 {
-    unsigned traits = sim_call_rows[kind].traits;
-    fault_answer answer = { traits & SIM_BARE ? SIM_SUCCESS : device->lost_code, FAULT_CALL };
-    *cost_ns = engine_cost_ns(device, (sim_cost_kind)sim_call_rows[kind].cost, 0);
-    device->counted.calls[kind]++;
-    if (traits & SIM_COUNTED) device->counted.memory_calls++;
-    faults_count(&device->sim->faults, kind);
-    if (answer.code == SIM_SUCCESS) answer = faults_answer(&device->sim->faults, kind, bytes);
-    if (!device->lost_code && codes_of(answer.code)->status == GPUARENA_STATUS_LOST) device->lost_code = answer.code;
-    *lie = answer.lie;
-    if (answer.code != SIM_SUCCESS) return answer.code;
-    if (traits & SIM_EXPORT && device->sim->without_vm) return SIM_NOT_SUPPORTED;
-    return traits & SIM_UNSAFE ? capture_check_unsafe(device, action) : SIM_SUCCESS;
+    sim_device *device = self->device;
+    const sim_call_row *row = &sim_call_rows[self->kind];
+    int code = row->traits & SIM_BARE ? SIM_SUCCESS : device->lost_code;
+    const fault *acts = faults_call(&device->sim->faults, self->kind, bytes, code != SIM_SUCCESS);
+    self->cost_ns = engine_cost_ns(device, (sim_cost_kind)row->cost, 0);
+    device->counted.calls[self->kind]++;
+    if (row->traits & SIM_COUNTED) device->counted.memory_calls++;
+    self->lie = acts ? acts->type : FAULT_CALL;
+    if (acts) code = acts->code;
+    if (!device->lost_code && codes_of(code)->status == GPUARENA_STATUS_LOST) device->lost_code = code;
+    if (code == SIM_SUCCESS && row->traits & SIM_EXPORT && device->sim->without_vm) code = SIM_NOT_SUPPORTED;
+    if (code == SIM_SUCCESS && row->traits & SIM_UNSAFE) code = capture_check_unsafe(device, action);
+    self->code = code;
 }
 
 static stream_queue *work_find_created(const sim *machine, const void *handle, int *code)

@@ -376,7 +376,7 @@ static void tell_rule(const char *rule, const char *bytes)
 {
     sim_device *device = &world.machine->devices[world.device];
     mempool *own = mempool_of(device);
-    if (!strcmp(rule, "trim")) mempool_trim(device, own, value_of(bytes));
+    if (!strcmp(rule, "trim")) mempool_trim(own, value_of(bytes));
     else if (!strcmp(rule, "threshold")) own->threshold_bytes = value_of(bytes);
     else {
         own->follow = strcmp(rule, "follow") == 0;
