@@ -50,7 +50,8 @@ static int entry_find(const char *name, void **function, unsigned version, unsig
     return SIM_SUCCESS;
 }
 
-/* The driver's own way: what is not found is an error. Versions beyond its own find the newest. */
+/* The driver's own way: what is not found is an error. Versions beyond its own find the newest. Before CUDA 12 the
+   runtime's way, too: there is no query result to say so. */
 static int entry_look_up(const char *name, void **function, int version, cuuint64_t flags, int *result)
 {
     unsigned asked = version > CUDART_VERSION ? CUDART_VERSION : (unsigned)version;
@@ -81,19 +82,11 @@ CUDART_FUNCTION(cudaGetDriverEntryPoint, (const char *name, void **function, uns
 #else
 DRIVER_EXPORT cuGetProcAddress(const char *name, void **function, int version, cuuint64_t flags)
 {
-    int result = ENTRY_NOT_FOUND;
-    return (CUresult)entry_look_up(name, function, version, flags, &result);
-}
-
-/* Without a query result, a name that is not found is an error. */
-static int entry_demand(const char *name, void **function, unsigned long long flags)
-{
-    int result = ENTRY_NOT_FOUND, code = entry_find(name, function, CUDART_VERSION, flags, &result);
-    return code == SIM_SUCCESS && result != ENTRY_FOUND ? cudaErrorSymbolNotFound : code;
+    return (CUresult)entry_look_up(name, function, version, flags, &(int){ 0 });
 }
 
 CUDART_FUNCTION(cudaGetDriverEntryPoint, (const char *name, void **function, unsigned long long flags),
-                entry_demand(name, function, flags))
+                entry_look_up(name, function, CUDART_VERSION, flags, &(int){ 0 }))
 #endif
 CUDART_ALSO(cudaGetDriverEntryPoint, cudaGetDriverEntryPoint_ptsz);
 
@@ -249,11 +242,7 @@ DRIVER_LOOKS(cuCtxGetCurrent, 4000, (CUcontext *context),
              CALL_PUT(context, driver_context(context_current(self.thread))))
 
 /* Whatever the runtime's version makes of its call. */
-static CUresult context_keep(int ordinal)
-{
-    DRIVER_NEEDS_INIT;
-    CALL_LOOKS(CUresult, (self.thread->has_context = ordinal >= 0, SIM_SUCCESS));
-}
+static CUresult context_keep(int ordinal) DRIVER_LOOK((self.thread->has_context = ordinal >= 0, SIM_SUCCESS))
 
 static CUresult context_make_current(int ordinal)
 {
@@ -273,11 +262,7 @@ static int context_push(call_thread *thread, CUcontext context)
     return SIM_SUCCESS;
 }
 
-static CUresult context_save(CUcontext context)
-{
-    DRIVER_NEEDS_INIT;
-    CALL_LOOKS(CUresult, context_push(self.thread, context));
-}
+static CUresult context_save(CUcontext context) DRIVER_LOOK(context_push(self.thread, context))
 
 DRIVER(cuCtxPushCurrent, 4000, (CUcontext context))
 {
@@ -293,11 +278,7 @@ static int context_pop(call_thread *thread, CUcontext *context, int *below)
     return SIM_SUCCESS;
 }
 
-static CUresult context_restore(CUcontext *context, int *below)
-{
-    DRIVER_NEEDS_INIT;
-    CALL_LOOKS(CUresult, context_pop(self.thread, context, below));
-}
+static CUresult context_restore(CUcontext *context, int *below) DRIVER_LOOK(context_pop(self.thread, context, below))
 
 /* What was current before the push is so again; without a push, nothing is. */
 DRIVER(cuCtxPopCurrent, 4000, (CUcontext *context))
@@ -489,7 +470,8 @@ static int pointer_find(const call *self, uint64_t address, pointer_place *found
     return 1;
 }
 
-static int pointer_range(const call *self, CUdeviceptr address, CUdeviceptr *base, size_t *bytes)
+DRIVER_SERVED(cuMemGetAddressRange, 3020, (CUdeviceptr *base, size_t *bytes, CUdeviceptr address),
+              (base, bytes, address), call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES))
 {
     pointer_place found;
     if (!pointer_find(self, address, &found)) return CUDA_ERROR_NOT_FOUND;
@@ -497,9 +479,6 @@ static int pointer_range(const call *self, CUdeviceptr address, CUdeviceptr *bas
     if (bytes) *bytes = found.bytes;
     return SIM_SUCCESS;
 }
-
-DRIVER_CALL(cuMemGetAddressRange, 3020, (CUdeviceptr *base, size_t *bytes, CUdeviceptr address),
-            call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES), pointer_range(&self, address, base, bytes))
 
 /* Of host memory too, which no pointer_place has: whose pinned or managed block it is. */
 DRIVER_SERVED(cuPointerGetAttribute, 4000, (void *value, CUpointer_attribute attribute, CUdeviceptr address),

@@ -63,15 +63,12 @@ CUcontext driver_context(int ordinal);           /* a device's; -1: of no device
         return code; \
     }
 
-/* A function that looks at the thread's own state, as CALL_LOOKS has it; and one that is a call of its own, as
-   CALL_DOES has it. */
+/* The body of a function that looks at the thread's own state, as CALL_LOOKS has it; such a function; and one that is
+   a call of its own, as CALL_DOES has it. */
+#define DRIVER_LOOK(answer) { DRIVER_NEEDS_INIT; CALL_LOOKS(CUresult, answer); }
 #define DRIVER_LOOKS(name, since, parameters, answer) \
     DRIVER_LIST(#name, name, since) \
-    DRIVER_EXPORT name parameters \
-    { \
-        DRIVER_NEEDS_INIT; \
-        CALL_LOOKS(CUresult, answer); \
-    }
+    DRIVER_EXPORT name parameters DRIVER_LOOK(answer)
 #define DRIVER_CALL(name, since, parameters, begun, answer) \
     DRIVER_LIST(#name, name, since) \
     DRIVER_EXPORT name parameters \

@@ -15,7 +15,8 @@ typedef struct copy_request {                    /* rows of equal width, a side'
     enum cudaMemcpyKind kind;                    /* of copies */
     int         is_fill, value;
     int         waits;                           /* 1: the host waits for what meets its memory */
-    int         to_device, from_device;          /* whose the sides are, as the call says; -1: it does not */
+    int         names_devices;                   /* 1: the call says whose the sides are: */
+    int         to_device, from_device;
 } copy_request;
 
 typedef struct copy_side {
@@ -198,11 +199,11 @@ static int copy_act(void *now, const void *payload)
 
 /* ---- The commands, and which of them the host waits for */
 
-/* 1: the memory is the device's, held or not, or nobody says so. */
+/* 1: the memory is the device's, held or not. */
 static int transfer_is_on(const call *self, const char *name, const void *ptr, int device)
 {
     const sim_device *owner = engine_owner(self->machine, (uint64_t)(uintptr_t)ptr);
-    if (device < 0 || (owner && owner->ordinal == device)) return 1;
+    if (owner && owner->ordinal == device) return 1;
     ENGINE_REPORT(self->device, "%s with device %d for %s", name, device,
                   engine_name(self->device, (uint64_t)(uintptr_t)ptr).text);
     return 0;
@@ -212,9 +213,15 @@ static int transfer_is_on(const call *self, const char *name, const void *ptr, i
 static int transfer_serve(call *self, const copy_request *asked)
 {
     int code = asked->waits ? capture_check_wait(self->device, self->stream, asked->name) : SIM_SUCCESS;
-    if (asked->width > 0 && (!transfer_is_on(self, asked->name, asked->to, asked->to_device)
-                             || !transfer_is_on(self, asked->name, asked->from, asked->from_device))) {
-        return SIM_INVALID_VALUE;
+    if (asked->names_devices) {
+        const sim *machine = self->machine;
+        if (!engine_device(machine, asked->to_device) || !engine_device(machine, asked->from_device)) {
+            return cudaErrorInvalidDevice;
+        }
+        if (asked->width > 0 && (!transfer_is_on(self, asked->name, asked->to, asked->to_device)
+                                 || !transfer_is_on(self, asked->name, asked->from, asked->from_device))) {
+            return SIM_INVALID_VALUE;
+        }
     }
     if (code == SIM_SUCCESS) code = stream_command(self, copy_act, asked, sizeof *asked);
     if (code == SIM_SUCCESS && asked->waits
@@ -230,28 +237,21 @@ static cudaError_t transfer(sim_call kind, copy_request asked, cudaStream_t stre
     CALL_DOES(stream_begin(&self, kind, stream), transfer_serve(&self, &asked));
 }
 
-static cudaError_t transfer_between(sim_call kind, copy_request asked, cudaStream_t stream)
-{
-    CALL_DOES(stream_begin(&self, kind, stream),
-              engine_device(self.machine, asked.to_device) && engine_device(self.machine, asked.from_device)
-                  ? transfer_serve(&self, &asked) : cudaErrorInvalidDevice);
-}
-
 /* What is asked for, in words of a call's parameters. */
 #define TRANSFER_COPY(name, waits) \
-    SIM_CALL_OF_##name, (copy_request){ #name, to, bytes, from, bytes, bytes, 1, kind, 0, 0, waits, -1, -1 }
+    SIM_CALL_OF_##name, (copy_request){ #name, to, bytes, from, bytes, bytes, 1, kind, 0, 0, waits, 0, 0, 0 }
 #define TRANSFER_COPY_2D(name, waits) \
     SIM_CALL_OF_##name, \
-    (copy_request){ #name, to, to_pitch, from, from_pitch, width, height, kind, 0, 0, waits, -1, -1 }
+    (copy_request){ #name, to, to_pitch, from, from_pitch, width, height, kind, 0, 0, waits, 0, 0, 0 }
 #define TRANSFER_FILL(name, waits) \
     SIM_CALL_OF_##name, \
-    (copy_request){ #name, to, bytes, NULL, 0, bytes, 1, cudaMemcpyDefault, 1, value, waits, -1, -1 }
+    (copy_request){ #name, to, bytes, NULL, 0, bytes, 1, cudaMemcpyDefault, 1, value, waits, 0, 0, 0 }
 #define TRANSFER_FILL_2D(name, waits) \
     SIM_CALL_OF_##name, \
-    (copy_request){ #name, to, pitch, NULL, 0, width, height, cudaMemcpyDefault, 1, value, waits, -1, -1 }
+    (copy_request){ #name, to, pitch, NULL, 0, width, height, cudaMemcpyDefault, 1, value, waits, 0, 0, 0 }
 #define TRANSFER_PEERS(name) \
     SIM_CALL_OF_##name, \
-    (copy_request){ #name, to, bytes, from, bytes, bytes, 1, cudaMemcpyDefault, 0, 0, 0, to_device, from_device }
+    (copy_request){ #name, to, bytes, from, bytes, bytes, 1, cudaMemcpyDefault, 0, 0, 0, 1, to_device, from_device }
 
 /* A copy or fill that names no stream. Its form for programs with per-thread default streams has the thread's. */
 #define TRANSFER_FUNCTION(name, what, waits, parameters) \
@@ -281,11 +281,11 @@ TRANSFER_ASYNC_FUNCTION(cudaMemset2DAsync, TRANSFER_FILL_2D,
 
 CUDART_EXPORT cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes)
 {
-    return transfer_between(TRANSFER_PEERS(cudaMemcpyPeer), NULL);
+    return transfer(TRANSFER_PEERS(cudaMemcpyPeer), NULL);
 }
 
 CUDART_EXPORT cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
                                               size_t bytes, cudaStream_t stream)
 {
-    return transfer_between(TRANSFER_PEERS(cudaMemcpyPeerAsync), stream);
+    return transfer(TRANSFER_PEERS(cudaMemcpyPeerAsync), stream);
 }

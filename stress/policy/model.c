@@ -201,17 +201,19 @@ void model_info(model *self, uint64_t *free_bytes, uint64_t *total_bytes)
 
 /* ---- ranges of pages */
 
-void model_range_open(model *self, model_range *made, uint64_t bytes, uint64_t page_bytes)
+model_range *model_range_open(model *self, uint64_t bytes, uint64_t page_bytes)
 {
     const gpuarena_driver *driver = &self->driver;
     void *address = NULL;
-    if (self->failed) return;
+    MODEL_DO(self, "cuMemAddressReserve", driver->vm.reserve(driver, &address, bytes, driver->page_bytes));
+    if (self->failed) return NULL;
+    model_range *made = program_need(1, sizeof *made);
     made->pages = program_need((size_t)(bytes / page_bytes), sizeof *made->pages);
-    model_check(self, "cuMemAddressReserve", driver->vm.reserve(driver, &address, bytes, driver->page_bytes));
-    if (self->failed) return;
     made->address = (uint64_t)(uintptr_t)address;
     made->bytes = bytes;
     made->page_bytes = page_bytes;
+    made->next = self->ranges;
+    return self->ranges = made;
 }
 
 static void *model_range_at(const model_range *range, uint64_t page)
@@ -220,7 +222,7 @@ static void *model_range_at(const model_range *range, uint64_t page)
 }
 
 /* Of pages that were made so many are mapped: nothing of them is left. */
-static void model_range_undo(model *self, model_range *range, uint64_t begin, uint64_t mapped, uint64_t end)
+static void model_range_undo(const model *self, model_range *range, uint64_t begin, uint64_t mapped, uint64_t end)
 {
     const gpuarena_driver *driver = &self->driver;
     for (uint64_t at = begin; at < end; at++) {
@@ -262,15 +264,16 @@ void model_range_unmap(model *self, model_range *range, uint64_t begin, uint64_t
     model_check(self, "cuMemUnmap", code);
 }
 
-void model_range_close(model *self, model_range *range)
+/* Mapped pages go back with the addresses. */
+static void model_range_close(const model *self, model_range *range)
 {
     const gpuarena_driver *driver = &self->driver;
-    for (uint64_t at = 0; range->bytes && at < range->bytes / range->page_bytes; at++) {
+    for (uint64_t at = 0; at < range->bytes / range->page_bytes; at++) {
         if (range->pages[at]) model_range_undo(self, range, at, at + 1, at + 1);
     }
-    if (range->bytes) (void)driver->vm.release(driver, model_range_at(range, 0), range->bytes);
+    (void)driver->vm.release(driver, model_range_at(range, 0), range->bytes);
     free(range->pages);
-    range->pages = NULL;
+    free(range);
 }
 
 /* ---- streams */
@@ -516,6 +519,12 @@ void model_close(model *self)
     const gpuarena_driver *driver = &self->driver;
     self->failed = GPUARENA_OK;
     if (self->kind->close) self->kind->close(self);
+    if (self->ranges) model_wait_all(self);
+    while (self->ranges) {
+        model_range *gone = self->ranges;
+        self->ranges = gone->next;
+        model_range_close(self, gone);
+    }
     for (size_t at = 0; at < self->obtained.capacity; at++) {
         const device_range *held = &self->obtained.slots[at];
         if (!held->bytes) continue;

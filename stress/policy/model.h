@@ -87,7 +87,7 @@ typedef struct model_kind {
     void           (*use)(model *self, piece *used, gpuarena_stream stream);
     void           (*trim)(model *self);         /* all that is idle goes back to the driver */
     uint64_t       (*largest)(const model *self);        /* of free pieces outside heaps; NULL: there are none */
-    void           (*close)(model *self);        /* what is no memory from model_obtain and no heap */
+    void           (*close)(model *self);        /* what is no memory from model_obtain, no heap and no range */
 } model_kind;
 
 /* All of them, in the order of `stress list`. A new one is a file, and a word here. */
@@ -149,6 +149,7 @@ struct model {
     uint64_t          live_bytes, pending_bytes;
     pieces            pieces;
     model_heap       *heaps;                     /* in the order of their making */
+    struct model_range *ranges;                  /* the latest first */
     device_table      live;                      /* blocks by address: their piece */
     device_table      obtained;                  /* memory from the driver by address: its bytes */
     gpuarena_result   failed;                    /* of the call under way; OK: nothing has */
@@ -186,18 +187,17 @@ void            model_release(model *self, piece_set *set);
 
 /* ---- Addresses of the driver's virtual memory, with pages behind parts of them */
 
-typedef struct model_range {                     /* zeroed: no addresses */
+typedef struct model_range {
+    struct model_range *next;                    /* of the model's */
     uint64_t  address, bytes, page_bytes;
     uint64_t *pages;                             /* handles; 0: nothing is mapped */
 } model_range;
 
 /* bytes: whole pages. map: pages from begin up to end, none of which is mapped; all, or none and why. unmap: those,
-   all mapped, up to the first that the driver keeps. close: mapped pages go back with the addresses; zeroed is
-   fine. */
-void model_range_open(model *self, model_range *made, uint64_t bytes, uint64_t page_bytes);
+   all mapped, up to the first that the driver keeps. */
+model_range *model_range_open(model *self, uint64_t bytes, uint64_t page_bytes);
 void model_range_map(model *self, model_range *range, uint64_t begin, uint64_t end);
 void model_range_unmap(model *self, model_range *range, uint64_t begin, uint64_t end);
-void model_range_close(model *self, model_range *range);
 
 /* Of the device: how much there is. */
 void model_info(model *self, uint64_t *free_bytes, uint64_t *total_bytes);

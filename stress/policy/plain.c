@@ -8,7 +8,7 @@ typedef struct plain {
     model       base;
     piece_set  *free;                            /* of its only heap */
     piece      *last;                            /* touches the end of what is mapped; NULL: nothing is */
-    model_range range;
+    model_range *range;
     uint64_t    page_count;                      /* mapped, from the begin on */
 } plain;
 
@@ -21,7 +21,7 @@ static void plain_open(model *base)
     self->free = &only->free;
     self->free->by_address = base->kind == &model_first_fit;
     model_info(base, &free_bytes, &total_bytes);
-    model_range_open(base, &self->range, memory_round_up(total_bytes, page_bytes), page_bytes);
+    self->range = model_range_open(base, memory_round_up(total_bytes, page_bytes), page_bytes);
 }
 
 /* The memory behind the last piece. */
@@ -30,7 +30,7 @@ static void plain_extend(plain *self, uint64_t bytes)
     model *base = &self->base;
     piece *made = pieces_take(&base->pieces);
     made->bytes = bytes;
-    made->address = self->range.address + self->page_count * self->range.page_bytes - bytes;
+    made->address = self->range->address + self->page_count * self->range->page_bytes - bytes;
     made->previous = self->last;
     if (self->last) self->last->next = made;
     model_put(base, self->free, made);
@@ -40,12 +40,12 @@ static void plain_extend(plain *self, uint64_t bytes)
 /* Page by page: what was mapped before a refusal stays. */
 static void plain_grow(plain *self, uint64_t bytes)
 {
-    const uint64_t page_bytes = self->range.page_bytes, begin = self->page_count;
+    const uint64_t page_bytes = self->range->page_bytes, begin = self->page_count;
     uint64_t tail = self->last && self->last->state == PIECE_FREE ? self->last->bytes : 0;
     uint64_t need = memory_round_up(bytes - tail, page_bytes), end = begin + need / page_bytes;
-    if (model_is_over(&self->base, need) || end > self->range.bytes / page_bytes) model_over_limit(&self->base);
+    if (model_is_over(&self->base, need) || end > self->range->bytes / page_bytes) model_over_limit(&self->base);
     while (self->page_count < end && !self->base.failed) {
-        model_range_map(&self->base, &self->range, self->page_count, self->page_count + 1);
+        model_range_map(&self->base, self->range, self->page_count, self->page_count + 1);
         self->page_count += !self->base.failed;
     }
     if (self->page_count > begin) plain_extend(self, (self->page_count - begin) * page_bytes);
@@ -83,7 +83,7 @@ static void plain_free(model *base, piece *freed, gpuarena_stream stream)
 static void plain_trim(model *base)
 {
     plain *self = (plain *)base;
-    const uint64_t page_bytes = self->range.page_bytes;
+    const uint64_t page_bytes = self->range->page_bytes;
     piece *last = self->last;
     if (!last || last->state != PIECE_FREE) return;
     model_wait_all(base);
@@ -91,8 +91,8 @@ static void plain_trim(model *base)
     piece_set_remove(self->free, last);
     while (last->bytes >= page_bytes && !base->failed) {
         const uint64_t end = self->page_count;
-        model_range_unmap(base, &self->range, end - 1, end);
-        if (self->range.pages[end - 1]) break;
+        model_range_unmap(base, self->range, end - 1, end);
+        if (self->range->pages[end - 1]) break;
         self->page_count--;
         last->bytes -= page_bytes;
     }
@@ -105,16 +105,10 @@ static void plain_trim(model *base)
     }
 }
 
-static void plain_close(model *base)
-{
-    model_wait_all(base);
-    model_range_close(base, &((plain *)base)->range);
-}
-
 #define PLAIN_KIND(called, what) { \
     .name = called, .summary = what, .lacks = "", .size = sizeof(plain), \
     .alignment_bytes = PLAIN_UNIT, .needs_pages = 1, .in_order = 1, .open = plain_open, .alloc = plain_alloc, \
-    .free = plain_free, .trim = plain_trim, .close = plain_close }
+    .free = plain_free, .trim = plain_trim }
 
 const model_kind model_best_fit = PLAIN_KIND(
     "best", "one plain range, exact best fit: what a perfect search makes of memory that stays");

@@ -10,11 +10,9 @@ enum { PYTORCH_UNIT = 512 };
 #define PYTORCH_LARGE_BYTES   (10 * MODEL_MIB)   /* from here on a segment is as large as its request .. */
 #define PYTORCH_LARGE_UNIT    (2 * MODEL_MIB)    /* .. in multiples of this */
 
-typedef struct pytorch_range pytorch_range;      /* an expandable segment */
 typedef struct pytorch_pool {                    /* pieces have it as their owner */
     model_heap      heap;                        /* its kind: 1: of small blocks */
-    piece_set       holes;                       /* expandable: by address */
-    pytorch_range  *ranges;                      /* expandable */
+    piece_set       holes;                       /* expandable: by address, in the model's ranges */
 } pytorch_pool;
 
 typedef struct pytorch_use pytorch_use;
@@ -143,49 +141,38 @@ static void pytorch_events(pytorch *self, int must_wait)
 
 /* ---- expandable segments: growth */
 
-struct pytorch_range {
-    pytorch_range *next;
-    model_range    of;
-};
-
 /* Addresses for the device's memory and an eighth more: one hole. */
 static void range_open(pytorch *self, pytorch_pool *pool)
 {
     model *base = &self->base;
     const uint64_t page_bytes = pool->heap.kind ? PYTORCH_SMALL_SEGMENT : PYTORCH_LARGE_SEGMENT;
     uint64_t free_bytes = 0, total_bytes = 0;
-    pytorch_range *made = program_need(1, sizeof *made);
     model_info(base, &free_bytes, &total_bytes);
-    model_range_open(base, &made->of, memory_round_up(total_bytes + total_bytes / 8, page_bytes), page_bytes);
-    if (base->failed) {
-        model_range_close(base, &made->of);
-        free(made);
-        return;
-    }
-    made->next = pool->ranges;
-    pool->ranges = made;
+    const uint64_t bytes = memory_round_up(total_bytes + total_bytes / 8, page_bytes);
+    const model_range *made = model_range_open(base, bytes, page_bytes);
+    if (!made) return;
     pool->holes.by_address = 1;
     piece *hole = pieces_take(&base->pieces);
-    hole->address = made->of.address;
-    hole->bytes = made->of.bytes;
+    hole->address = made->address;
+    hole->bytes = made->bytes;
     hole->state = PIECE_HOLE;
     hole->owner = pool;
     hole->stream = pool->heap.stream;
     piece_set_add(&pool->holes, hole);
 }
 
-static model_range *range_of(const pytorch_pool *pool, uint64_t address)
+static model_range *range_of(const pytorch *self, uint64_t address)
 {
-    pytorch_range *at = pool->ranges;
-    while (address - at->of.address >= at->of.bytes) at = at->next;
-    return &at->of;
+    model_range *at = self->base.ranges;
+    while (address - at->address >= at->bytes) at = at->next;
+    return at;
 }
 
 /* Pages from the front of a hole, to hold as many of so many bytes as it can; they join the free blocks around.
    Returns the block that they are in. */
 static piece *hole_map(pytorch *self, pytorch_pool *pool, piece *hole, uint64_t bytes)
 {
-    model_range *range = range_of(pool, hole->address);
+    model_range *range = range_of(self, hole->address);
     uint64_t begin = (hole->address - range->address) / range->page_bytes;
     uint64_t mapped = memory_round_up(hole->bytes < bytes ? hole->bytes : bytes, range->page_bytes);
     model_range_map(&self->base, range, begin, begin + mapped / range->page_bytes);
@@ -260,7 +247,7 @@ static piece *expandable_best(const pytorch_pool *pool, uint64_t bytes)
 /* Whole pages inside a free block become a hole. */
 static void block_unmap(pytorch *self, pytorch_pool *pool, piece *block)
 {
-    model_range *range = range_of(pool, block->address);
+    model_range *range = range_of(self, block->address);
     uint64_t offset = block->address - range->address;
     uint64_t begin = memory_round_up(offset, range->page_bytes) / range->page_bytes;
     uint64_t end = (offset + block->bytes) / range->page_bytes;
@@ -360,16 +347,6 @@ static void pytorch_free_uses(const model *base, pytorch_use *list)
 static void pytorch_close(model *base)
 {
     pytorch *self = (pytorch *)base;
-    if (pytorch_is_expandable(self)) model_wait_all(base);
-    for (model_heap *heap = base->heaps; heap; heap = heap->next) {
-        pytorch_pool *pool = (pytorch_pool *)heap;
-        while (pool->ranges) {
-            pytorch_range *gone = pool->ranges;
-            pool->ranges = gone->next;
-            model_range_close(base, &gone->of);
-            free(gone);
-        }
-    }
     for (size_t at = 0; at < base->live.capacity; at++) {
         const piece *live = (const piece *)(uintptr_t)base->live.slots[at].bytes;
         if (live) pytorch_free_uses(base, live->uses);
