@@ -125,8 +125,4 @@ const host_block *host_find(const void *ptr);    /* that ptr lies in; NULL: none
 int stream_begin(call *self, sim_call kind, cudaStream_t stream);    /* call_begin, and the stream is one: found */
 cudaStream_t stream_of_thread(cudaStream_t stream);          /* 0 becomes the thread's, all others stay */
 
-/* Work of one command of the call's stream: as long as the machine says that work of the runtime takes. act, payload:
-   sim/engine.h */
-int stream_command(const call *self, graph_act act, const void *payload, size_t bytes);
-
 #endif

@@ -153,7 +153,7 @@ CUDART_SERVED(cudaDeviceGetPCIBusId, (char *text, int bytes, int device), (text,
     return SIM_SUCCESS;
 }
 
-CUDART_FUNCTION(cudaDeviceSynchronize, (void), work_wait_device(self.device, "cudaDeviceSynchronize", &self.cost_ns))
+CUDART_FUNCTION(cudaDeviceSynchronize, (void), work_wait_device(&self))
 
 static int devices_reset(sim_device *device)
 {

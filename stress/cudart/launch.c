@@ -74,7 +74,7 @@ static int launch_skip(const call *self)
     const char none = 0;
     if (!self->machine->runtime_skips_kernels) return SIM_NOT_SUPPORTED;
     self->machine->runtime_skipped_kernels++;
-    return stream_command(self, launch_nothing, &none, sizeof none);
+    return launch_command(self, self->machine->runtime_work_ns, launch_nothing, &none, sizeof none);
 }
 
 #define LAUNCH_FUNCTION(name) \
@@ -147,18 +147,17 @@ CUDART_EXPORT cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blo
 
 /* ---- What stands for kernels: work that takes time and uses memory */
 
-static int kernel_issue(const call *self, const void *stream, uint64_t work_ns, const void *const *ptrs,
+static int kernel_issue(call *self, const void *stream, uint64_t work_ns, const void *const *ptrs,
                         const uint64_t *bytes, size_t count)
 {
     if (!self->machine) return cudaErrorNoDevice;
-    sim_device *device = engine_device(self->machine, self->thread->device);
-    engine_open_context(device);
-    int code;
-    stream_queue *by = work_find_stream(device, stream, &code);
-    if (by) code = launch_command(device, by, work_ns, NULL, NULL, 0);
+    self->device = engine_device(self->machine, self->thread->device);
+    engine_open_context(self->device);
+    if (!work_take_stream(self, stream)) return self->code;
+    int code = launch_command(self, work_ns, NULL, NULL, 0);
     for (size_t i = 0; code == SIM_SUCCESS && i < count; i++) {
-        uint64_t owner = access_owner_of(device, (uint64_t)(uintptr_t)ptrs[i]);
-        code = launch_use(device, by, ptrs[i], bytes[i], owner, device->sim->judge.op);
+        uint64_t owner = access_owner_of(self->device, (uint64_t)(uintptr_t)ptrs[i]);
+        code = launch_use(self, ptrs[i], bytes[i], owner, self->machine->judge.op);
     }
     return code;
 }

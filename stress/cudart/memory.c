@@ -82,7 +82,7 @@ CUDART_SERVED_BY(cudaFree, (void *ptr), (ptr), call_begin_at(&self, SIM_CALL_GIV
 {
     uint64_t bytes;
     if (!host_give_back(ptr, 1, &bytes)) return memory_give_back(self, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES);
-    work_drain_device(self->device, &self->cost_ns);
+    work_drain_device(self);
     return SIM_SUCCESS;
 }
 
@@ -203,7 +203,7 @@ static int pool_take_back(call *self, uint64_t address, cudaStream_t stream)
     if (!self->stream) return code;
     if (engine_offset(self->device, address, &offset) && devmem_find(&self->device->memory, offset, &place)
         && !place.range->pool) {
-        code = self->stream->capture ? SIM_NOT_SUPPORTED : capture_check_unsafe(self->device, "cudaFreeAsync");
+        code = self->stream->capture ? SIM_NOT_SUPPORTED : capture_check_unsafe(self);
         return code ? code : memory_give_back(self, address, MEMORY_ANY_BYTES);
     }
     return mempool_take_back(self, address, MEMORY_ANY_BYTES, "cudaFreeAsync");

@@ -6,17 +6,12 @@ enum { STREAM_HIGHEST_PRIORITY = -5 };           /* as the devices of today answ
 
 int stream_begin(call *self, sim_call kind, cudaStream_t stream)
 {
-    return call_begin(self, kind) && (self->stream = work_find_stream(self->device, stream, &self->code)) != NULL;
+    return call_begin(self, kind) && work_take_stream(self, stream);
 }
 
 cudaStream_t stream_of_thread(cudaStream_t stream)
 {
     return stream ? stream : cudaStreamPerThread;
-}
-
-int stream_command(const call *self, graph_act act, const void *payload, size_t bytes)
-{
-    return launch_command(self->device, self->stream, self->machine->runtime_work_ns, act, payload, bytes);
 }
 
 /* ---- Streams: made, destroyed, asked, waited for */
@@ -52,12 +47,9 @@ CUDART_FUNCTION(cudaStreamCreateWithFlags, (cudaStream_t *stream, unsigned int f
 CUDART_FUNCTION(cudaStreamCreateWithPriority, (cudaStream_t *stream, unsigned int flags, int priority),
                 stream_make(&self, stream, flags, priority))
 CUDART_FUNCTION(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest), stream_priorities(least, greatest))
-CUDART_FUNCTION(cudaStreamDestroy, (cudaStream_t stream),
-                work_destroy_stream(self.device, stream, "cudaStreamDestroy"))
-CUDART_STREAM_FUNCTION(cudaStreamSynchronize, (cudaStream_t stream),
-                       work_wait_stream(self.device, self.stream, "cudaStreamSynchronize", &self.cost_ns))
-CUDART_STREAM_FUNCTION(cudaStreamQuery, (cudaStream_t stream),
-                       work_wait_stream(self.device, self.stream, "cudaStreamQuery", NULL))
+CUDART_FUNCTION(cudaStreamDestroy, (cudaStream_t stream), work_destroy_stream(&self, stream))
+CUDART_STREAM_FUNCTION(cudaStreamSynchronize, (cudaStream_t stream), work_wait_stream(&self, 1))
+CUDART_STREAM_FUNCTION(cudaStreamQuery, (cudaStream_t stream), work_wait_stream(&self, 0))
 CUDART_STREAM_FUNCTION(cudaStreamGetFlags, (cudaStream_t stream, unsigned int *flags),
                        CALL_PUT(flags, self.stream->is_blocking ? cudaStreamDefault : cudaStreamNonBlocking))
 CUDART_STREAM_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priority),
@@ -73,7 +65,7 @@ CUDART_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f
     call self;
     if (stream_begin(&self, SIM_CALL_LAUNCH_HOST_FUNC, stream)) {
         self.code = !function ? SIM_INVALID_VALUE : self.stream->capture ? SIM_NOT_SUPPORTED
-                  : work_wait_stream(self.device, self.stream, "cudaLaunchHostFunc", &self.cost_ns);
+                  : work_wait_stream(&self, 1);
     }
     cudaError_t code = call_end(&self);
     if (code == cudaSuccess) {
@@ -123,27 +115,24 @@ CUDART_SERVED(cudaEventElapsedTime, (float *milliseconds, cudaEvent_t start, cud
 
 CUDART_FUNCTION(cudaEventCreate, (cudaEvent_t *event), event_make(&self, event, cudaEventDefault))
 CUDART_FUNCTION(cudaEventCreateWithFlags, (cudaEvent_t *event, unsigned int flags), event_make(&self, event, flags))
-CUDART_FUNCTION(cudaEventQuery, (cudaEvent_t event), event_wait(self.device, event, "cudaEventQuery", NULL))
-CUDART_FUNCTION(cudaEventSynchronize, (cudaEvent_t event),
-                event_wait(self.device, event, "cudaEventSynchronize", &self.cost_ns))
+CUDART_FUNCTION(cudaEventQuery, (cudaEvent_t event), event_wait(&self, event, 0))
+CUDART_FUNCTION(cudaEventSynchronize, (cudaEvent_t event), event_wait(&self, event, 1))
 CUDART_FUNCTION(cudaEventDestroy, (cudaEvent_t event), event_destroy(self.machine, event))
 
-CUDART_STREAM_FUNCTION(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream),
-                       event_record(self.device, event, self.stream))
+CUDART_STREAM_FUNCTION(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream), event_record(&self, event))
 CUDART_STREAM_FUNCTION(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned int flags),
-                       flags & ~(unsigned)cudaEventWaitExternal ? SIM_INVALID_VALUE
-                       : event_follow(self.device, self.stream, event, "cudaStreamWaitEvent"))
+                       flags & ~(unsigned)cudaEventWaitExternal ? SIM_INVALID_VALUE : event_follow(&self, event))
 
 /* An external event node of a capture is not served. */
 CUDART_STREAM_FUNCTION(cudaEventRecordWithFlags, (cudaEvent_t event, cudaStream_t stream, unsigned int flags),
-                       flags == cudaEventRecordDefault ? event_record(self.device, event, self.stream)
+                       flags == cudaEventRecordDefault ? event_record(&self, event)
                        : flags == cudaEventRecordExternal ? SIM_NOT_SUPPORTED : SIM_INVALID_VALUE)
 
 /* ---- Captures */
 
 static int capture_status(const call *self, enum cudaStreamCaptureStatus *status)
 {
-    int found, code = status ? work_capture_status(self->device, self->stream, &found) : SIM_INVALID_VALUE;
+    int found, code = status ? work_capture_status(self, &found) : SIM_INVALID_VALUE;
     if (code == SIM_SUCCESS) *status = (enum cudaStreamCaptureStatus)found;
     return code;
 }
@@ -193,7 +182,7 @@ CUDART_SERVED(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode *
 }
 
 CUDART_STREAM_FUNCTION(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode),
-                       work_begin_capture(self.device, self.stream, (int)mode))
+                       work_begin_capture(&self, (int)mode))
 
 /* ---- Graphs: made by captures, instantiated, launched, destroyed */
 
@@ -202,7 +191,7 @@ static int graph_end_capture(const call *self, cudaGraph_t *made)
 {
     graph *captured = NULL;
     if (!made) return SIM_INVALID_VALUE;
-    int code = work_end_capture(self->device, self->stream, "cudaStreamEndCapture", &captured);
+    int code = work_end_capture(self, &captured);
     *made = work_keep_graph(self->machine, HANDLE_GRAPH, captured);
     return code;
 }
@@ -246,7 +235,7 @@ CUDART_SERVED(cudaGraphGetNodes, (cudaGraph_t source, cudaGraphNode_t *nodes, si
 static int graph_launch(const call *self, cudaGraphExec_t exec)
 {
     graph *found = handles_find(&self->machine->handles, exec, HANDLE_GRAPH_EXEC);
-    return found ? launch_graph(self->device, self->stream, found, self->machine->judge.op) : SIM_INVALID_VALUE;
+    return found ? launch_graph(self, found, self->machine->judge.op) : SIM_INVALID_VALUE;
 }
 
 CUDART_STREAM_FUNCTION(cudaGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream),

@@ -212,7 +212,7 @@ static int transfer_is_on(const call *self, const char *name, const void *ptr, i
 /* While something captures, the host waits as little as for other calls. */
 static int transfer_serve(call *self, const copy_request *asked)
 {
-    int code = asked->waits ? capture_check_wait(self->device, self->stream, asked->name) : SIM_SUCCESS;
+    int code = asked->waits ? capture_check_wait(self, self->stream) : SIM_SUCCESS;
     if (asked->names_devices) {
         const sim *machine = self->machine;
         if (!engine_device(machine, asked->to_device) || !engine_device(machine, asked->from_device)) {
@@ -223,11 +223,13 @@ static int transfer_serve(call *self, const copy_request *asked)
             return SIM_INVALID_VALUE;
         }
     }
-    if (code == SIM_SUCCESS) code = stream_command(self, copy_act, asked, sizeof *asked);
+    if (code == SIM_SUCCESS) {
+        code = launch_command(self, self->machine->runtime_work_ns, copy_act, asked, sizeof *asked);
+    }
     if (code == SIM_SUCCESS && asked->waits
         && (!engine_owner(self->machine, (uint64_t)(uintptr_t)asked->to)
             || !engine_owner(self->machine, (uint64_t)(uintptr_t)asked->from))) {
-        code = work_wait_stream(self->device, self->stream, asked->name, &self->cost_ns);
+        code = work_wait_stream(self, 1);
     }
     return code;
 }

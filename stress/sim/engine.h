@@ -154,10 +154,11 @@ void engine_open_context(sim_device *device);
 
 uint64_t engine_cost_ns(const sim_device *device, sim_cost_kind kind, uint64_t bytes);
 
-/* A call under way, whoever serves it: the driver table or the CUDA runtime. work_begin_call (below) begins it. */
+/* A call under way, whoever serves it: the driver table, the CUDA runtime, or, free of charge, the harness. */
 typedef struct engine_call {
     sim         *machine;
     sim_device  *device;                         /* which the call is counted for */
+    const char  *action;                         /* its name, for findings */
     struct call_thread *thread;                  /* the CUDA runtime's: cudart/call.h; NULL: the driver table's */
     stream_queue *stream;                        /* of a call that names one */
     sim_call     kind;
@@ -215,34 +216,38 @@ const char *access_lack(const sim_device *memory, uint64_t offset);
 
 #define WORK_PER_THREAD ((const void *)(uintptr_t)2)
 
-/* With device and kind in place: counts the call, and sets code, lie and fixed cost by what becomes of it: faults, a
-   lost device, what the machine's state forbids. A sticky code loses the device. action: its name, for findings. */
-void work_begin_call(engine_call *self, uint64_t bytes, const char *action);
+/* With machine, device and kind in place: counts the call, and sets code, lie and fixed cost by what becomes of it:
+   faults, a lost device, what the machine's state forbids. A sticky code loses the device. unsafe: its name where
+   captures forbid it; else it is called as CUDA does. */
+void work_begin_call(engine_call *self, uint64_t bytes, const char *unsafe);
 
 /* NULL and a code: not a stream now, or one of a lost device. Valid until a stream is destroyed or waited for. */
 stream_queue *work_find_stream(sim_device *device, const void *handle, int *code);
+/* 1: it is the call's from now on. 0: and its code. */
+int  work_take_stream(engine_call *self, const void *handle);
 
 int  work_create_stream(sim_device *device, int is_blocking, void **handle);
-int  work_destroy_stream(sim_device *device, const void *handle, const char *action);
+int  work_destroy_stream(const engine_call *self, const void *handle);
 
 /* Captured, where the stream captures. */
-int  work_issue(sim_device *device, stream_queue *self, uint64_t work_ns);
+int  work_issue(sim *machine, stream_queue *self, uint64_t work_ns);
 
-/* cost_ns NULL: the host does not wait, and SIM_NOT_READY is what it is told. */
-int  work_wait_stream(sim_device *device, stream_queue *self, const char *action, uint64_t *cost_ns);
-int  work_wait_device(sim_device *device, const char *action, uint64_t *cost_ns);
-void work_drain_device(sim_device *device, uint64_t *cost_ns);           /* waits, whatever captures: cudaFree */
+/* Of the call's stream, or its device. A wait is part of the call's cost. waits 0: the host does not wait, and
+   SIM_NOT_READY is what it is told. */
+int  work_wait_stream(engine_call *self, int waits);
+int  work_wait_device(engine_call *self);
+void work_drain_device(engine_call *self);       /* waits, whatever captures: cudaFree */
 
-/* A call that waits for or asks this stream, or all of the device (self NULL): a code. action: its name. */
-int  capture_check_wait(sim_device *device, const stream_queue *self, const char *action);
+/* A call that waits for or asks this stream, or all of the device (by NULL): a code. */
+int  capture_check_wait(const engine_call *self, const stream_queue *by);
 /* A call that CUDA calls potentially unsafe: likewise. */
-int  capture_check_unsafe(sim_device *device, const char *action);
+int  capture_check_unsafe(const engine_call *self);
 int  capture_exchange_mode(sim *machine, int *mode);         /* the thread's */
 
-int  work_capture_status(const sim_device *device, const stream_queue *self, int *status);   /* 0 none, 1 active,
-                                                                                                2 invalid */
-int  work_begin_capture(sim_device *device, stream_queue *self, int mode);
-int  work_end_capture(sim_device *device, const stream_queue *self, const char *action, graph **made);
+/* Of the call's stream. status: 0 none, 1 active, 2 invalid. */
+int  work_capture_status(const engine_call *self, int *status);
+int  work_begin_capture(const engine_call *self, int mode);
+int  work_end_capture(const engine_call *self, graph **made);
 
 /* A handle of a graph, for NULL NULL; and its end: a code. The graph goes with the last one. */
 void *work_keep_graph(sim *machine, handle_kind of, graph *made);
@@ -259,9 +264,9 @@ void work_destroy(sim *machine);
    above. */
 int event_create(sim_device *device, int is_timed, void **made);
 int event_destroy(sim *machine, const void *value);
-int event_record(sim_device *device, const void *value, stream_queue *at);
-int event_wait(sim_device *device, const void *value, const char *action, uint64_t *cost_ns);
-int event_follow(sim_device *device, stream_queue *from, const void *value, const char *action);
+int event_record(const engine_call *self, const void *value);
+int event_wait(engine_call *self, const void *value, int waits);
+int event_follow(const engine_call *self, const void *value);
 int event_elapsed(sim *machine, const void *start, const void *end, int64_t *ns);
 
 /* ---- What is issued to a stream and has an effect: done now, or captured and done when the graph is launched */
@@ -274,11 +279,10 @@ typedef struct launch {
     uint64_t      op;                            /* of the launch: uses by a graph are the launch's */
 } launch;
 
-/* A command that takes work_ns, and what it does: act with payload, up to GRAPH_PAYLOAD bytes; NULL: nothing. A code,
-   act's own too; use has none of its own. */
-int launch_command(sim_device *device, stream_queue *by, uint64_t work_ns, graph_act act, const void *payload,
-                   size_t bytes);
-int launch_use(sim_device *device, stream_queue *by, const void *ptr, uint64_t bytes, uint64_t owner, uint64_t op);
-int launch_graph(sim_device *device, stream_queue *by, graph *self, uint64_t op);
+/* A command of the call's stream that takes work_ns, and what it does: act with payload, up to GRAPH_PAYLOAD bytes;
+   NULL: nothing. A code, act's own too; use has none of its own. */
+int launch_command(const engine_call *self, uint64_t work_ns, graph_act act, const void *payload, size_t bytes);
+int launch_use(const engine_call *self, const void *ptr, uint64_t bytes, uint64_t owner, uint64_t op);
+int launch_graph(const engine_call *self, graph *launched, uint64_t op);
 
 #endif

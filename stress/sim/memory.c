@@ -297,7 +297,7 @@ int mempool_hand_out(mempool *self, engine_call *by, void **ptr, uint64_t bytes)
         *ptr = NULL;
         return SIM_SUCCESS;
     }
-    int code = to->capture ? SIM_NOT_SUPPORTED : work_issue(self->device, to, 0);
+    int code = to->capture ? SIM_NOT_SUPPORTED : work_issue(by->machine, to, 0);
     if (code != SIM_SUCCESS) return code;
     mempool_block *block = mempool_supply(self, by, whole);
     if (!block) return SIM_OUT_OF_MEMORY;
@@ -457,7 +457,7 @@ int memory_give_back(engine_call *self, uint64_t address, uint64_t bytes)
     int held = engine_offset(device, address, &offset) && devmem_find(&device->memory, offset, &place);
     if (place.range && place.range->pool && bytes == MEMORY_ANY_BYTES) {
         self->cost_ns = 0;
-        work_drain_device(device, &self->cost_ns);
+        work_drain_device(self);
         return mempool_take_now(device, address);
     }
     if (!held || place.range->pool || place.offset != offset || (place.bytes != bytes && bytes != MEMORY_ANY_BYTES)) {
@@ -471,7 +471,7 @@ int memory_give_back(engine_call *self, uint64_t address, uint64_t bytes)
         return SIM_INVALID_VALUE;
     }
     self->cost_ns = 0;
-    work_drain_device(device, &self->cost_ns);
+    work_drain_device(self);
     access_end(device, offset, place.bytes, memory_free_name(bytes));
     engine_tell(device, SIM_CALL_GIVE_BACK, address, place.bytes);
     devmem_give_back(&device->memory, &place, &work);
@@ -531,7 +531,7 @@ int bank_obtain(engine_call *self, sim_bank kind, void **ptr, uint64_t bytes)
 int bank_give_back(engine_call *self, sim_bank kind, uint64_t address, uint64_t bytes)
 {
     sim_device *device = self->device, *bank = &self->machine->banks[kind];
-    uint64_t offset, wait_ns = 0;
+    uint64_t offset;
     devmem_place place;
     devmem_work work;
     self->cost_ns = engine_cost_ns(device, banks_kinds[kind].give_back, 0);
@@ -543,9 +543,10 @@ int bank_give_back(engine_call *self, sim_bank kind, uint64_t address, uint64_t 
                       engine_name(device, address).text, bytes, bank->bank);
         return SIM_INVALID_VALUE;
     }
-    if (kind == SIM_BANK_MANAGED) work_drain_device(device, &wait_ns);
+    self->cost_ns = 0;
+    if (kind == SIM_BANK_MANAGED) work_drain_device(self);
     access_end(bank, offset, place.bytes, "give_back");
     devmem_give_back(&bank->memory, &place, &work);
-    self->cost_ns = wait_ns + engine_cost_ns(device, banks_kinds[kind].give_back, work.bytes);
+    self->cost_ns += engine_cost_ns(device, banks_kinds[kind].give_back, work.bytes);
     return SIM_SUCCESS;
 }

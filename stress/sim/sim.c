@@ -435,82 +435,79 @@ int sim_stream_create(sim *machine, int device, int is_blocking, gpuarena_stream
     return code;
 }
 
-int sim_stream_destroy(sim *machine, int device, gpuarena_stream stream)
+/* A call about a device that there may not be. action NULL: there are no findings of it. */
+static engine_call sim_call_on(sim *machine, int device, const char *action)
 {
-    sim_device *on = engine_device(machine, device);
-    return on ? work_destroy_stream(on, stream, "destruction of a stream") : SIM_INVALID_VALUE;
+    const engine_call call = { .machine = machine, .device = engine_device(machine, device), .action = action,
+                               .code = SIM_INVALID_VALUE };
+    return call;
 }
 
-/* The host waits for the stream; by NULL: for the device. */
-static int sim_wait(sim_device *on, stream_queue *by)
+int sim_stream_destroy(sim *machine, int device, gpuarena_stream stream)
 {
-    uint64_t wait_ns = 0;
-    int code = by ? work_wait_stream(on, by, "wait for a stream", &wait_ns)
-                  : work_wait_device(on, "wait for the device", &wait_ns);
-    sim_advance(on->sim, wait_ns);
-    return code;
+    const engine_call call = sim_call_on(machine, device, "destruction of a stream");
+    return call.device ? work_destroy_stream(&call, stream) : call.code;
 }
 
 int sim_device_wait(sim *machine, int device)
 {
-    sim_device *on = engine_device(machine, device);
-    return on ? sim_wait(on, NULL) : SIM_INVALID_VALUE;
+    engine_call call = sim_call_on(machine, device, "wait for the device");
+    if (call.device) call.code = work_wait_device(&call);
+    sim_advance(machine, call.cost_ns);
+    return call.code;
 }
 
-/* A stream waits for what this one was given so far. */
-static int sim_follow(sim_device *on, stream_queue *by, gpuarena_stream follower)
+/* A stream waits for what the call's was given so far. */
+static int sim_follow(engine_call *call, gpuarena_stream follower)
 {
     void *point;
-    int code = event_create(on, 0, &point);
+    int code = event_create(call->device, 0, &point);
     if (code != SIM_SUCCESS) return code;
-    code = event_record(on, point, by);
-    by = code == SIM_SUCCESS ? work_find_stream(on, follower, &code) : NULL;
-    if (by) code = event_follow(on, by, point, "wait of a stream");
-    event_destroy(on->sim, point);
-    return code;
+    call->code = event_record(call, point);
+    if (call->code == SIM_SUCCESS && work_take_stream(call, follower)) call->code = event_follow(call, point);
+    event_destroy(call->machine, point);
+    return call->code;
 }
 
-/* What a call answers about a stream that there is: expressions in the device `on`, and the stream, `by`. */
-#define SIM_STREAM_FUNCTION(name, parameters, answer) \
+/* What a call answers about a stream that there is: expressions in `call`. A wait takes its time. */
+#define SIM_STREAM_FUNCTION(name, action, parameters, answer) \
     int name parameters \
     { \
-        int code = SIM_INVALID_VALUE; \
-        sim_device *on = engine_device(machine, device); \
-        stream_queue *by = on ? work_find_stream(on, stream, &code) : NULL; \
-        return by ? (answer) : code; \
+        engine_call call = sim_call_on(machine, device, action); \
+        if (call.device && work_take_stream(&call, stream)) call.code = (answer); \
+        sim_advance(machine, call.cost_ns); \
+        return call.code; \
     }
 
-SIM_STREAM_FUNCTION(sim_stream_query, (sim *machine, int device, gpuarena_stream stream),
-                    work_wait_stream(on, by, "query of a stream", NULL))
-SIM_STREAM_FUNCTION(sim_stream_wait, (sim *machine, int device, gpuarena_stream stream), sim_wait(on, by))
-SIM_STREAM_FUNCTION(sim_stream_follow, (sim *machine, int device, gpuarena_stream follower, gpuarena_stream stream),
-                    sim_follow(on, by, follower))
-SIM_STREAM_FUNCTION(sim_work, (sim *machine, int device, gpuarena_stream stream, uint64_t work_ns),
-                    launch_command(on, by, work_ns, NULL, NULL, 0))
-SIM_STREAM_FUNCTION(sim_access, (sim *machine, int device, gpuarena_stream stream, const void *ptr, uint64_t bytes,
-                                 uint64_t owner, uint64_t op), launch_use(on, by, ptr, bytes, owner, op))
-SIM_STREAM_FUNCTION(sim_capture_begin, (sim *machine, int device, gpuarena_stream stream, int mode),
-                    work_begin_capture(on, by, mode))
+SIM_STREAM_FUNCTION(sim_stream_query, "query of a stream", (sim *machine, int device, gpuarena_stream stream),
+                    work_wait_stream(&call, 0))
+SIM_STREAM_FUNCTION(sim_stream_wait, "wait for a stream", (sim *machine, int device, gpuarena_stream stream),
+                    work_wait_stream(&call, 1))
+SIM_STREAM_FUNCTION(sim_stream_follow, "wait of a stream",
+                    (sim *machine, int device, gpuarena_stream follower, gpuarena_stream stream),
+                    sim_follow(&call, follower))
+SIM_STREAM_FUNCTION(sim_work, NULL, (sim *machine, int device, gpuarena_stream stream, uint64_t work_ns),
+                    launch_command(&call, work_ns, NULL, NULL, 0))
+SIM_STREAM_FUNCTION(sim_access, NULL, (sim *machine, int device, gpuarena_stream stream, const void *ptr,
+                                        uint64_t bytes, uint64_t owner, uint64_t op),
+                    launch_use(&call, ptr, bytes, owner, op))
+SIM_STREAM_FUNCTION(sim_capture_begin, NULL, (sim *machine, int device, gpuarena_stream stream, int mode),
+                    work_begin_capture(&call, mode))
 
 int sim_capture_end(sim *machine, int device, gpuarena_stream stream, void **made)
 {
-    graph *captured;
-    int code = SIM_INVALID_VALUE;
-    sim_device *on = engine_device(machine, device);
-    stream_queue *by = on ? work_find_stream(on, stream, &code) : NULL;
-    *made = NULL;
-    if (by) code = work_end_capture(on, by, "end of a capture", &captured);
-    if (code == SIM_SUCCESS) *made = work_keep_graph(machine, HANDLE_GRAPH, captured);
-    return code;
+    graph *captured = NULL;
+    engine_call call = sim_call_on(machine, device, "end of a capture");
+    if (call.device && work_take_stream(&call, stream)) call.code = work_end_capture(&call, &captured);
+    *made = work_keep_graph(machine, HANDLE_GRAPH, captured);
+    return call.code;
 }
 
 int sim_graph_launch(sim *machine, int device, void *handle, gpuarena_stream stream, uint64_t op)
 {
-    int code = SIM_INVALID_VALUE;
-    sim_device *on = engine_device(machine, device);
+    engine_call call = sim_call_on(machine, device, NULL);
     graph *launched = handles_find(&machine->handles, handle, HANDLE_GRAPH);
-    stream_queue *by = on && launched ? work_find_stream(on, stream, &code) : NULL;
-    return by ? launch_graph(on, by, launched, op) : code;
+    return call.device && launched && work_take_stream(&call, stream) ? launch_graph(&call, launched, op) : call.code;
 }
 
 int sim_graph_destroy(sim *machine, void *handle)

@@ -8,13 +8,13 @@
 
 __thread uint64_t sim_thread_called;
 
-static engine_call table_begin(const gpuarena_driver *self, sim_call kind, uint64_t bytes, const char *action)
+static engine_call table_begin(const gpuarena_driver *self, sim_call kind, uint64_t bytes, const char *unsafe)
 {
     engine_call call = { .device = self->user, .kind = kind };
     call.machine = call.device->sim;
     pthread_mutex_lock(&call.machine->mutex);
     if (sim_call_rows[kind].traits & SIM_COUNTED) sim_thread_called++;
-    work_begin_call(&call, bytes, action);
+    work_begin_call(&call, bytes, unsafe);
     return call;
 }
 
@@ -36,8 +36,7 @@ static int table_end(const engine_call *call)
 
 /* The same of a stream, which is found first: call.stream. */
 #define TABLE_STREAM_ENTRY(group, name, kind, bytes, answer) \
-    TABLE_ENTRY(group, name, kind, bytes, \
-                (call.stream = work_find_stream(call.device, stream, &call.code)) != NULL ? (answer) : call.code)
+    TABLE_ENTRY(group, name, kind, bytes, work_take_stream(&call, stream) ? (answer) : call.code)
 
 /* ---- Clearing memory, as cudaMemsetAsync with 0: pattern 0, from the call on */
 
@@ -59,40 +58,36 @@ static int table_act_clear(void *context, const void *payload)
     return SIM_SUCCESS;
 }
 
-static int table_issue_clear(sim_device *device, void *ptr, uint64_t bytes, gpuarena_stream stream)
+static int table_issue_clear(engine_call *call, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
-    int code = SIM_SUCCESS;
-    table_cleared asked = { (uint64_t)(uintptr_t)ptr, bytes, ACCESS_BY_CLEAR | ++device->sim->clear_serial };
-    stream_queue *by = bytes > 0 ? work_find_stream(device, stream, &code) : NULL;
-    if (!by) return code;
-    return launch_command(device, by, device->sim->runtime_work_ns, table_act_clear, &asked, sizeof asked);
+    sim *machine = call->machine;
+    table_cleared asked = { (uint64_t)(uintptr_t)ptr, bytes, ACCESS_BY_CLEAR | ++machine->clear_serial };
+    if (bytes == 0 || !work_take_stream(call, stream)) return call->code;
+    return launch_command(call, machine->runtime_work_ns, table_act_clear, &asked, sizeof asked);
 }
 
-TABLE_ENTRY(device, clear, MEMSET_ASYNC, bytes, table_issue_clear(call.device, ptr, bytes, stream))
+TABLE_ENTRY(device, clear, MEMSET_ASYNC, bytes, table_issue_clear(&call, ptr, bytes, stream))
 
 /* ---- Events, as cudaEventCreateWithFlags and its kin */
 
 TABLE_ENTRY(events, create, EVENT_WITH_FLAGS, 0, event ? event_create(call.device, 0, event) : SIM_INVALID_VALUE)
 TABLE_ENTRY(events, destroy, EVENT_DESTROY, 0, event_destroy(call.machine, event))
-TABLE_STREAM_ENTRY(events, record, EVENT_RECORD, 0, event_record(call.device, event, call.stream))
-TABLE_ENTRY(events, query, EVENT_QUERY, 0, event_wait(call.device, event, "cudaEventQuery", NULL))
-TABLE_ENTRY(events, host_wait, EVENT_SYNCHRONIZE, 0,
-            event_wait(call.device, event, "cudaEventSynchronize", &call.cost_ns))
-TABLE_STREAM_ENTRY(events, stream_wait, STREAM_WAIT_EVENT, 0,
-                   event_follow(call.device, call.stream, event, "cudaStreamWaitEvent"))
-TABLE_ENTRY(events, device_wait, DEVICE_SYNCHRONIZE, 0,
-            work_wait_device(call.device, "cudaDeviceSynchronize", &call.cost_ns))
+TABLE_STREAM_ENTRY(events, record, EVENT_RECORD, 0, event_record(&call, event))
+TABLE_ENTRY(events, query, EVENT_QUERY, 0, event_wait(&call, event, 0))
+TABLE_ENTRY(events, host_wait, EVENT_SYNCHRONIZE, 0, event_wait(&call, event, 1))
+TABLE_STREAM_ENTRY(events, stream_wait, STREAM_WAIT_EVENT, 0, event_follow(&call, event))
+TABLE_ENTRY(events, device_wait, DEVICE_SYNCHRONIZE, 0, work_wait_device(&call))
 
 /* ---- Captures, as cudaStreamIsCapturing and cudaThreadExchangeStreamCaptureMode */
 
-static int table_ask_capture(const sim_device *device, const stream_queue *by, int *active)
+static int table_ask_capture(const engine_call *call, int *active)
 {
-    int status, code = active ? work_capture_status(device, by, &status) : SIM_INVALID_VALUE;
+    int status, code = active ? work_capture_status(call, &status) : SIM_INVALID_VALUE;
     if (code == SIM_SUCCESS) *active = status != 0;
     return code;
 }
 
-TABLE_STREAM_ENTRY(capture, active, STREAM_IS_CAPTURING, 0, table_ask_capture(call.device, call.stream, active))
+TABLE_STREAM_ENTRY(capture, active, STREAM_IS_CAPTURING, 0, table_ask_capture(&call, active))
 TABLE_ENTRY(capture, exchange_mode, EXCHANGE_CAPTURE_MODE, 0, capture_exchange_mode(call.machine, mode))
 
 /* ---- Memory, as cudaMalloc, cudaFree, cudaMemGetInfo and the other kinds' calls */
@@ -117,8 +112,8 @@ static int table_obtain(engine_call *call, gpuarena_memory kind, void **ptr, uin
     case GPUARENA_MEMORY_MANAGED: return bank_obtain(call, SIM_BANK_MANAGED, ptr, bytes);
     case GPUARENA_MEMORY_DEVICE:  return memory_obtain(call, ptr, bytes);
     case GPUARENA_MEMORY_ASYNC:                  /* from the device's own pool */
-        call->stream = work_find_stream(call->device, stream, &call->code);
-        return call->stream ? mempool_hand_out(mempool_of(call->device), call, ptr, bytes) : call->code;
+        if (!work_take_stream(call, stream)) return call->code;
+        return mempool_hand_out(mempool_of(call->device), call, ptr, bytes);
     }
     return SIM_NOT_SUPPORTED;
 }
@@ -131,8 +126,7 @@ static int table_give_back(engine_call *call, gpuarena_memory kind, uint64_t add
     case GPUARENA_MEMORY_MANAGED: return bank_give_back(call, SIM_BANK_MANAGED, address, bytes);
     case GPUARENA_MEMORY_DEVICE:  return memory_give_back(call, address, bytes);
     case GPUARENA_MEMORY_ASYNC:
-        call->stream = work_find_stream(call->device, stream, &call->code);
-        return call->stream ? mempool_take_back(call, address, bytes, "give_back") : call->code;
+        return work_take_stream(call, stream) ? mempool_take_back(call, address, bytes, "give_back") : call->code;
     }
     return SIM_NOT_SUPPORTED;
 }

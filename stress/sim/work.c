@@ -33,38 +33,38 @@ static capture *capture_find(const captures *all, uint64_t id)
 }
 
 /* Invalidates a capture, which is a finding, and answers with the code. */
-static int capture_fail(sim_device *device, capture *met, const char *action, int code)
+static int capture_fail(const engine_call *self, capture *met, int code)
 {
     if (!met->is_invalid) {
         met->is_invalid = 1;
-        ENGINE_REPORT(device, "%s while stream %" PRIu64 " captures: answered %d, and the capture is invalid", action,
-                      met->origin->id, code);
+        ENGINE_REPORT(self->device, "%s while stream %" PRIu64 " captures: answered %d, and the capture is invalid",
+                      self->action, met->origin->id, code);
     }
     return code;
 }
 
-static void capture_enter(stream_queue *self, capture *joined, const stream_mark *mark)
+static void capture_enter(stream_queue *by, capture *joined, const stream_mark *mark)
 {
-    mark_copy(&self->captured, mark);
-    self->capture = joined;
+    mark_copy(&by->captured, mark);
+    by->capture = joined;
 }
 
-int work_begin_capture(sim_device *device, stream_queue *self, int mode)
+int work_begin_capture(const engine_call *self, int mode)
 {
     static const stream_mark beginning;
+    stream_queue *by = self->stream;
+    captures *all = &self->machine->captures;
     if (mode < CAPTURE_GLOBAL || mode >= CAPTURE_MODES) return SIM_INVALID_VALUE;
-    if (self->kind == STREAM_LEGACY || self->capture) {
-        return self->capture ? SIM_ILLEGAL_STATE : SIM_CAPTURE_UNSUPPORTED;
-    }
+    if (by->kind == STREAM_LEGACY || by->capture) return by->capture ? SIM_ILLEGAL_STATE : SIM_CAPTURE_UNSUPPORTED;
     capture *made = program_need(1, sizeof *made);
-    capture_enter(self, made, &beginning);
-    made->id = ++device->sim->captures.last_id;
-    made->thread = engine_thread(device->sim);
+    capture_enter(by, made, &beginning);
+    made->id = ++all->last_id;
+    made->thread = engine_thread(self->machine);
     made->mode = (capture_mode)mode;
-    made->origin = self;
+    made->origin = by;
     made->graph = program_need(1, sizeof *made->graph);
-    made->next = device->sim->captures.list;
-    device->sim->captures.list = made;
+    made->next = all->list;
+    all->list = made;
     return SIM_SUCCESS;
 }
 
@@ -83,10 +83,10 @@ static void capture_drop(sim *machine, capture *ended)
 }
 
 /* 1: some stream has captured work that the stream where the capture began has not joined. */
-static int capture_is_unjoined(const sim_device *device, const stream_queue *origin)
+static int capture_is_unjoined(const streams *all, const stream_queue *origin)
 {
-    for (uint32_t i = 0; i < device->sim->streams.count; i++) {
-        const stream_queue *other = device->sim->streams.list[i];
+    for (uint32_t i = 0; i < all->count; i++) {
+        const stream_queue *other = all->list[i];
         if (other->capture == origin->capture
             && vclock_get(&other->captured.seen, other->line) > vclock_get(&origin->captured.seen, other->line)) {
             return 1;
@@ -95,42 +95,41 @@ static int capture_is_unjoined(const sim_device *device, const stream_queue *ori
     return 0;
 }
 
-int work_end_capture(sim_device *device, const stream_queue *self, const char *action, graph **made)
+int work_end_capture(const engine_call *self, graph **made)
 {
-    capture *ended = self->capture;
+    sim *machine = self->machine;
+    capture *ended = self->stream->capture;
     *made = NULL;
     if (!ended) return SIM_ILLEGAL_STATE;
-    if (ended->mode != CAPTURE_RELAXED && ended->thread != engine_thread(device->sim)) {
-        return SIM_CAPTURE_WRONG_THREAD;
-    }
-    if (ended->origin != self) return capture_fail(device, ended, action, SIM_CAPTURE_UNMATCHED);
+    if (ended->mode != CAPTURE_RELAXED && ended->thread != engine_thread(machine)) return SIM_CAPTURE_WRONG_THREAD;
+    if (ended->origin != self->stream) return capture_fail(self, ended, SIM_CAPTURE_UNMATCHED);
     int code = ended->is_invalid ? SIM_CAPTURE_INVALIDATED
-        : capture_is_unjoined(device, self) ? SIM_CAPTURE_UNJOINED : SIM_SUCCESS;
+        : capture_is_unjoined(&machine->streams, self->stream) ? SIM_CAPTURE_UNJOINED : SIM_SUCCESS;
     if (code == SIM_SUCCESS) {
         *made = ended->graph;
         ended->graph = NULL;
     }
-    capture_drop(device->sim, ended);
+    capture_drop(machine, ended);
     return code;
 }
 
-/* What follows a point of the same capture, or joins it. */
-static int capture_follow(sim_device *device, stream_queue *self, uint64_t id, const stream_mark *mark,
-                          const char *action)
+/* The call's stream follows a point of the same capture, or joins it. */
+static int capture_follow(const engine_call *self, uint64_t id, const stream_mark *mark)
 {
-    capture *joined = capture_find(&device->sim->captures, id);
+    stream_queue *by = self->stream;
+    capture *joined = capture_find(&self->machine->captures, id);
     if (!joined) return SIM_CAPTURED_EVENT;
     if (joined->is_invalid) return SIM_CAPTURE_INVALIDATED;
-    if (self->kind == STREAM_LEGACY) return SIM_CAPTURE_IMPLICIT;
-    if (!self->capture) {
-        capture_enter(self, joined, mark);
+    if (by->kind == STREAM_LEGACY) return SIM_CAPTURE_IMPLICIT;
+    if (!by->capture) {
+        capture_enter(by, joined, mark);
         return SIM_SUCCESS;
     }
-    if (self->capture != joined) {
-        capture_fail(device, self->capture, action, SIM_CAPTURE_MERGE);
-        return capture_fail(device, joined, action, SIM_CAPTURE_MERGE);
+    if (by->capture != joined) {
+        capture_fail(self, by->capture, SIM_CAPTURE_MERGE);
+        return capture_fail(self, joined, SIM_CAPTURE_MERGE);
     }
-    mark_join(&self->captured, mark);
+    mark_join(&by->captured, mark);
     return SIM_SUCCESS;
 }
 
@@ -146,27 +145,27 @@ int capture_exchange_mode(sim *machine, int *mode)
     return SIM_SUCCESS;
 }
 
-int capture_check_unsafe(sim_device *device, const char *action)
+int capture_check_unsafe(const engine_call *self)
 {
     int code = SIM_SUCCESS;
-    captures *all = &device->sim->captures;
-    uint64_t thread = engine_thread(device->sim);
+    captures *all = &self->machine->captures;
+    uint64_t thread = engine_thread(self->machine);
     uint64_t mode = all->list ? device_table_find(&all->modes, thread) : CAPTURE_RELAXED;
     for (capture *each = mode == CAPTURE_RELAXED ? NULL : all->list; each; each = each->next) {
         int is_own = each->thread == thread;
         if (is_own ? each->mode != CAPTURE_RELAXED : mode == CAPTURE_GLOBAL && each->mode == CAPTURE_GLOBAL) {
-            code = capture_fail(device, each, action, SIM_CAPTURE_UNSUPPORTED);
+            code = capture_fail(self, each, SIM_CAPTURE_UNSUPPORTED);
         }
     }
     return code;
 }
 
 /* A call that uses this stream, be it the legacy stream. */
-static int capture_check_use(const sim_device *device, const stream_queue *self)
+static int capture_check_use(const sim *machine, const stream_queue *self)
 {
     if (self->capture) return self->capture->is_invalid ? SIM_CAPTURE_INVALIDATED : SIM_SUCCESS;
-    const streams *all = &device->sim->streams;
-    for (uint32_t i = 0; self->kind == STREAM_LEGACY && device->sim->captures.list && i < all->count; i++) {
+    const streams *all = &machine->streams;
+    for (uint32_t i = 0; self->kind == STREAM_LEGACY && machine->captures.list && i < all->count; i++) {
         const stream_queue *other = all->list[i];
         if (other->capture && other->is_blocking && other->device == self->device) {
             return SIM_CAPTURE_IMPLICIT;
@@ -175,22 +174,23 @@ static int capture_check_use(const sim_device *device, const stream_queue *self)
     return SIM_SUCCESS;
 }
 
-int capture_check_wait(sim_device *device, const stream_queue *self, const char *action)
+int capture_check_wait(const engine_call *self, const stream_queue *by)
 {
-    int code = self ? capture_check_use(device, self) : SIM_SUCCESS;
-    if (code == SIM_CAPTURE_IMPLICIT || !device->sim->captures.list) return code;
-    for (uint32_t i = 0; i < device->sim->streams.count; i++) {
-        const stream_queue *other = device->sim->streams.list[i];
-        if (other->capture && (self ? other == self : other->device == device->ordinal)) {
-            code = capture_fail(device, other->capture, action, SIM_CAPTURE_UNSUPPORTED);
+    const sim *machine = self->machine;
+    int code = by ? capture_check_use(machine, by) : SIM_SUCCESS;
+    if (code == SIM_CAPTURE_IMPLICIT || !machine->captures.list) return code;
+    for (uint32_t i = 0; i < machine->streams.count; i++) {
+        const stream_queue *other = machine->streams.list[i];
+        if (other->capture && (by ? other == by : other->device == self->device->ordinal)) {
+            code = capture_fail(self, other->capture, SIM_CAPTURE_UNSUPPORTED);
         }
     }
-    return code != SIM_SUCCESS ? code : capture_check_unsafe(device, action);
+    return code != SIM_SUCCESS ? code : capture_check_unsafe(self);
 }
 
 /* ---- Streams, and calls on devices */
 
-void work_begin_call(engine_call *self, uint64_t bytes, const char *action)
+void work_begin_call(engine_call *self, uint64_t bytes, const char *unsafe)
 {
     sim_device *device = self->device;
     const sim_call_row *row = &sim_call_rows[self->kind];
@@ -203,7 +203,9 @@ void work_begin_call(engine_call *self, uint64_t bytes, const char *action)
     if (acts) code = acts->code;
     if (!device->lost_code && codes_of(code)->status == GPUARENA_STATUS_LOST) device->lost_code = code;
     if (code == SIM_SUCCESS && row->traits & SIM_EXPORT && device->sim->without_vm) code = SIM_NOT_SUPPORTED;
-    if (code == SIM_SUCCESS && row->traits & SIM_UNSAFE) code = capture_check_unsafe(device, action);
+    self->action = unsafe;
+    if (code == SIM_SUCCESS && row->traits & SIM_UNSAFE) code = capture_check_unsafe(self);
+    self->action = row->name;
     self->code = code;
 }
 
@@ -231,6 +233,12 @@ stream_queue *work_find_stream(sim_device *device, const void *handle, int *code
     return found ? found : streams_create(&machine->streams, kind, device->ordinal, 1, thread);
 }
 
+int work_take_stream(engine_call *self, const void *handle)
+{
+    self->stream = work_find_stream(self->device, handle, &self->code);
+    return self->stream != NULL;
+}
+
 int work_create_stream(sim_device *device, int is_blocking, void **handle)
 {
     sim *machine = device->sim;
@@ -240,22 +248,21 @@ int work_create_stream(sim_device *device, int is_blocking, void **handle)
     return SIM_SUCCESS;
 }
 
-int work_destroy_stream(sim_device *device, const void *handle, const char *action)
+int work_destroy_stream(const engine_call *self, const void *handle)
 {
     int code;
-    sim *machine = device->sim;
+    sim *machine = self->machine;
     stream_queue *found = work_find_created(machine, handle, &code);
     if (!found) return code;
-    if (found->capture) return capture_fail(device, found->capture, action, SIM_CAPTURE_UNSUPPORTED);
+    if (found->capture) return capture_fail(self, found->capture, SIM_CAPTURE_UNSUPPORTED);
     handles_drop(&machine->handles, handle);
     streams_close(&machine->streams, found, found->device);
     return SIM_SUCCESS;
 }
 
-int work_issue(sim_device *device, stream_queue *self, uint64_t work_ns)
+int work_issue(sim *machine, stream_queue *self, uint64_t work_ns)
 {
-    sim *machine = device->sim;
-    int code = capture_check_use(device, self);
+    int code = capture_check_use(machine, self);
     if (code != SIM_SUCCESS) return code;
     if (self->capture) {
         mark_advance(&self->captured, &machine->streams, self->line, 0, work_ns);
@@ -266,50 +273,52 @@ int work_issue(sim_device *device, stream_queue *self, uint64_t work_ns)
     return SIM_SUCCESS;
 }
 
-static void work_wait_until(const sim *machine, uint64_t end_ns, uint64_t *cost_ns)
+static void work_wait_until(engine_call *self, uint64_t end_ns)
 {
-    uint64_t wait_ns = end_ns > machine->now_ns ? end_ns - machine->now_ns : 0;
-    *cost_ns = wait_ns > UINT64_MAX - *cost_ns ? UINT64_MAX : *cost_ns + wait_ns;
+    uint64_t now_ns = self->machine->now_ns, wait_ns = end_ns > now_ns ? end_ns - now_ns : 0;
+    self->cost_ns = wait_ns > UINT64_MAX - self->cost_ns ? UINT64_MAX : self->cost_ns + wait_ns;
 }
 
-/* The host waits for a mark; cost_ns NULL: asks whether it is reached. is_known 1: the host knew that it was. */
-static int work_wait_mark(sim_device *device, const stream_mark *mark, int is_known, uint64_t *cost_ns)
+/* The host waits for a mark, or asks whether it is reached. is_known 1: the host knew that it was. */
+static int work_wait_mark(engine_call *self, const stream_mark *mark, int is_known, int waits)
 {
-    sim *machine = device->sim;
-    if (!cost_ns && mark->end_ns > machine->now_ns) return SIM_NOT_READY;
-    if (cost_ns) work_wait_until(machine, mark->end_ns, cost_ns);
+    sim *machine = self->machine;
+    if (!waits && mark->end_ns > machine->now_ns) return SIM_NOT_READY;
+    if (waits) work_wait_until(self, mark->end_ns);
     if (!is_known) streams_host_follow(&machine->streams, mark);
-    for (int i = 0; cost_ns && i < machine->device_count; i++) mempools_settle(&machine->devices[i]);
+    for (int i = 0; waits && i < machine->device_count; i++) mempools_settle(&machine->devices[i]);
     return SIM_SUCCESS;
 }
 
 /* Whatever comes before the legacy stream's next command belongs to that stream. */
-int work_wait_stream(sim_device *device, stream_queue *self, const char *action, uint64_t *cost_ns)
+int work_wait_stream(engine_call *self, int waits)
 {
-    sim *machine = device->sim;
-    int code = capture_check_wait(device, self, action);
+    sim *machine = self->machine;
+    stream_queue *by = self->stream;
+    int code = capture_check_wait(self, by);
     if (code != SIM_SUCCESS) return code;
-    if (self->kind == STREAM_LEGACY) streams_issue(&machine->streams, self, machine->now_ns, 0);
-    return work_wait_mark(device, &self->done, streams_is_outlived(&machine->streams, self), cost_ns);
+    if (by->kind == STREAM_LEGACY) streams_issue(&machine->streams, by, machine->now_ns, 0);
+    return work_wait_mark(self, &by->done, streams_is_outlived(&machine->streams, by), waits);
 }
 
-void work_drain_device(sim_device *device, uint64_t *cost_ns)
+void work_drain_device(engine_call *self)
 {
-    work_wait_until(device->sim, streams_host_outlive(&device->sim->streams, device->ordinal), cost_ns);
-    mempools_settle(device);
+    work_wait_until(self, streams_host_outlive(&self->machine->streams, self->device->ordinal));
+    mempools_settle(self->device);
 }
 
-int work_wait_device(sim_device *device, const char *action, uint64_t *cost_ns)
+int work_wait_device(engine_call *self)
 {
-    int code = capture_check_wait(device, NULL, action);
-    if (code == SIM_SUCCESS) work_drain_device(device, cost_ns);
+    int code = capture_check_wait(self, NULL);
+    if (code == SIM_SUCCESS) work_drain_device(self);
     return code;
 }
 
-int work_capture_status(const sim_device *device, const stream_queue *self, int *status)
+int work_capture_status(const engine_call *self, int *status)
 {
-    int code = capture_check_use(device, self);
-    *status = !self->capture ? 0 : self->capture->is_invalid ? 2 : 1;
+    const capture *met = self->stream->capture;
+    int code = capture_check_use(self->machine, self->stream);
+    *status = !met ? 0 : met->is_invalid ? 2 : 1;
     return code == SIM_CAPTURE_IMPLICIT ? code : SIM_SUCCESS;
 }
 
@@ -383,48 +392,47 @@ int event_destroy(sim *machine, const void *value)
     return SIM_SUCCESS;
 }
 
-int event_record(sim_device *device, const void *value, stream_queue *at)
+int event_record(const engine_call *self, const void *value)
 {
     int code;
-    sim *machine = device->sim;
-    event *self = event_find(machine, value, &code);
-    if (!self || self->device != at->device) return self ? SIM_INVALID_HANDLE : code;
-    code = capture_check_use(device, at);
+    sim *machine = self->machine;
+    stream_queue *at = self->stream;
+    event *point = event_find(machine, value, &code);
+    if (!point || point->device != at->device) return point ? SIM_INVALID_HANDLE : code;
+    code = capture_check_use(machine, at);
     if (code != SIM_SUCCESS) return code;
-    if (at->capture) {
-        mark_copy(&self->mark, &at->captured);
-    } else {
-        streams_record(&machine->streams, at, machine->now_ns, &self->mark);
-    }
-    self->is_recorded = 1;
-    self->capture_id = at->capture ? at->capture->id : 0;
+    if (at->capture) mark_copy(&point->mark, &at->captured);
+    else streams_record(&machine->streams, at, machine->now_ns, &point->mark);
+    point->is_recorded = 1;
+    point->capture_id = at->capture ? at->capture->id : 0;
     return SIM_SUCCESS;
 }
 
-int event_wait(sim_device *device, const void *value, const char *action, uint64_t *cost_ns)
+int event_wait(engine_call *self, const void *value, int waits)
 {
     int code;
-    const event *self = event_find(device->sim, value, &code);
-    if (!self) return code;
-    if (self->capture_id) {
-        capture *met = capture_find(&device->sim->captures, self->capture_id);
-        return met ? capture_fail(device, met, action, SIM_CAPTURED_EVENT) : SIM_CAPTURED_EVENT;
+    const event *point = event_find(self->machine, value, &code);
+    if (!point) return code;
+    if (point->capture_id) {
+        capture *met = capture_find(&self->machine->captures, point->capture_id);
+        return met ? capture_fail(self, met, SIM_CAPTURED_EVENT) : SIM_CAPTURED_EVENT;
     }
-    code = capture_check_unsafe(device, action);
-    return code == SIM_SUCCESS && self->is_recorded ? work_wait_mark(device, &self->mark, 0, cost_ns) : code;
+    code = capture_check_unsafe(self);
+    return code == SIM_SUCCESS && point->is_recorded ? work_wait_mark(self, &point->mark, 0, waits) : code;
 }
 
-int event_follow(sim_device *device, stream_queue *from, const void *value, const char *action)
+int event_follow(const engine_call *self, const void *value)
 {
     int code;
-    sim *machine = device->sim;
-    const event *self = event_find(machine, value, &code);
-    if (!self) return code;
-    code = capture_check_use(device, from);
-    if (code != SIM_SUCCESS || !self->is_recorded) return code;
-    if (self->capture_id) return capture_follow(device, from, self->capture_id, &self->mark, action);
-    if (from->capture) return capture_fail(device, from->capture, action, SIM_CAPTURE_ISOLATION);
-    streams_follow(&machine->streams, from, machine->now_ns, &self->mark);
+    sim *machine = self->machine;
+    stream_queue *from = self->stream;
+    const event *point = event_find(machine, value, &code);
+    if (!point) return code;
+    code = capture_check_use(machine, from);
+    if (code != SIM_SUCCESS || !point->is_recorded) return code;
+    if (point->capture_id) return capture_follow(self, point->capture_id, &point->mark);
+    if (from->capture) return capture_fail(self, from->capture, SIM_CAPTURE_ISOLATION);
+    streams_follow(&machine->streams, from, machine->now_ns, &point->mark);
     return SIM_SUCCESS;
 }
 
@@ -482,11 +490,11 @@ void work_destroy(sim *machine)
 /* ---- Commands with effects, and launches of graphs: all of a graph is one command of the stream that it is launched
         on */
 
-int launch_command(sim_device *device, stream_queue *by, uint64_t work_ns, graph_act act, const void *payload,
-                   size_t bytes)
+int launch_command(const engine_call *self, uint64_t work_ns, graph_act act, const void *payload, size_t bytes)
 {
-    launch now = { engine_device(device->sim, by->device), by, 0, device->sim->judge.op };
-    int code = work_issue(device, by, work_ns);
+    stream_queue *by = self->stream;
+    launch now = { &self->machine->devices[by->device], by, 0, self->machine->judge.op };
+    int code = work_issue(self->machine, by, work_ns);
     if (code != SIM_SUCCESS || !act) return code;
     if (!by->capture) return act(&now, payload);
     graph_add(by->capture->graph, act, payload, bytes);
@@ -506,23 +514,26 @@ static int launch_act_use(void *context, const void *payload)
     return SIM_SUCCESS;
 }
 
-int launch_use(sim_device *device, stream_queue *by, const void *ptr, uint64_t bytes, uint64_t owner, uint64_t op)
+int launch_use(const engine_call *self, const void *ptr, uint64_t bytes, uint64_t owner, uint64_t op)
 {
-    const access_range used = { (uint64_t)(uintptr_t)ptr, bytes, owner, op, 0, 0, device->sim->mapping_serial };
-    return launch_command(device, by, 0, launch_act_use, &used, sizeof used);
+    const access_range used = { (uint64_t)(uintptr_t)ptr, bytes, owner, op, 0, 0, self->machine->mapping_serial };
+    return launch_command(self, 0, launch_act_use, &used, sizeof used);
 }
 
 /* Captured: behind what is there, which is its own from then on. */
-int launch_graph(sim_device *device, stream_queue *by, graph *self, uint64_t op)
+int launch_graph(const engine_call *self, graph *launched, uint64_t op)
 {
-    sim *machine = device->sim;
-    launch now = { engine_device(machine, by->device), by, 1, op };
-    int code = capture_check_use(device, by);
-    if (code == SIM_SUCCESS && !by->capture) streams_follow(&machine->streams, by, machine->now_ns, &self->latest);
-    if (code == SIM_SUCCESS) code = work_issue(device, by, self->work_ns);
-    if (code == SIM_SUCCESS && !by->capture) mark_copy(&self->latest, &by->done);
-    for (uint32_t i = 0; i < self->count && code == SIM_SUCCESS; i++) {
-        const graph_node *node = &self->nodes[i];
+    sim *machine = self->machine;
+    stream_queue *by = self->stream;
+    launch now = { &machine->devices[by->device], by, 1, op };
+    int code = capture_check_use(machine, by);
+    if (code == SIM_SUCCESS && !by->capture) {
+        streams_follow(&machine->streams, by, machine->now_ns, &launched->latest);
+    }
+    if (code == SIM_SUCCESS) code = work_issue(machine, by, launched->work_ns);
+    if (code == SIM_SUCCESS && !by->capture) mark_copy(&launched->latest, &by->done);
+    for (uint32_t i = 0; i < launched->count && code == SIM_SUCCESS; i++) {
+        const graph_node *node = &launched->nodes[i];
         if (by->capture) graph_add(by->capture->graph, node->act, &node->payload, sizeof node->payload);
         else code = node->act(&now, &node->payload);
     }
