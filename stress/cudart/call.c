@@ -19,11 +19,9 @@ typedef struct life {
     int      unloading;                          /* the exit handler has run */
     int      initialized;                        /* libcuda is: call_initialized */
     sim     *own;                                /* GPUARENA_SIM's; NULL: not needed yet */
-    int      own_without_devices;
+    options  read;                               /* GPUARENA_SIM, once there is `own` */
     sim     *attached;
     uint64_t epoch;                              /* changes with the machine */
-    int      findings_pass;                      /* of GPUARENA_SIM, as is the report */
-    char     report[OPTIONS_TEXT];
 } life;
 
 static life life_state;
@@ -84,17 +82,12 @@ static sim *life_create(options *read)
     return made;
 }
 
-static options life_options;                     /* large */
-
 static void life_make_own(void)
 {
-    options *read = &life_options;
+    options *read = &life_state.read;
     life_state.own = life_create(read);
-    life_state.own_without_devices = read->machine.device_count == 0;
     life_state.own->runtime_work_ns = read->work_ns;
     life_state.own->runtime_skips_kernels = read->skips_kernels;
-    life_state.findings_pass = read->findings_pass;
-    snprintf(life_state.report, sizeof life_state.report, "%s", read->report);
 }
 
 /* When the library is loaded, not at the first call: a fork in the midst of that one must not take its lock along.
@@ -106,7 +99,7 @@ __attribute__((constructor)) static void life_load(void)
     (void)pthread_atfork(life_lock, life_unlock, life_fork_child);
     if (!getenv("GPUARENA_SIM_CHECK")) return;
     unsetenv("GPUARENA_SIM_CHECK");
-    sim_destroy(life_create(&life_options));
+    sim_destroy(life_create(&life_state.read));
 }
 
 /* A machine may lie where another one lay: numbers tell them apart. */
@@ -122,7 +115,7 @@ static sim *life_machine(void)
 {
     if (life_state.attached) return life_number(life_state.attached);
     if (!life_state.own) life_make_own();
-    return life_state.own_without_devices ? NULL : life_number(life_state.own);
+    return life_state.read.machine.device_count == 0 ? NULL : life_number(life_state.own);
 }
 
 CUDART_EXPORT void cudart_attach(sim *machine)
@@ -182,11 +175,11 @@ static void life_write_report(FILE *out, const sim *machine)
 
 static void life_print_report(const sim *machine)
 {
-    int is_stderr = strcmp(life_state.report, "-") == 0;
-    FILE *out = is_stderr ? stderr : fopen(life_state.report, "w");
+    int is_stderr = strcmp(life_state.read.report, "-") == 0;
+    FILE *out = is_stderr ? stderr : fopen(life_state.read.report, "w");
     if (out) life_write_report(out, machine);
     if (!out || (!is_stderr && fclose(out))) {
-        fprintf(stderr, "gpuarena sim: report=%s: cannot be written\n", life_state.report);
+        fprintf(stderr, "gpuarena sim: report=%s: cannot be written\n", life_state.read.report);
     }
 }
 
@@ -205,11 +198,11 @@ __attribute__((destructor)) static void life_end(void)
         fprintf(stderr, "gpuarena sim: %" PRIu64 " kernel%s skipped: results mean nothing, and what kernels use is "
                 "not judged\n", skipped, skipped == 1 ? " was" : "s were");
     }
-    if (life_state.report[0]) life_print_report(life_state.own);
+    if (life_state.read.report[0]) life_print_report(life_state.own);
     uint64_t findings = life_print_findings(life_state.own);
     sim_destroy(life_state.own);
     life_state.own = NULL;
-    if (findings > 0 && !life_state.findings_pass) {
+    if (findings > 0 && !life_state.read.findings_pass) {
         fflush(NULL);
         _exit(LIFE_EXIT_FINDINGS);
     }

@@ -78,15 +78,9 @@ DRIVER_SERVED(cuMemAddressReserve, 10020, (CUdeviceptr *address, size_t bytes, s
     return code;
 }
 
-static sim_device *vm_device_of(const call *self, const CUmemAllocationProp *prop)
-{
-    int code;
-    return vm_described(self, prop, &code);
-}
-
 DRIVER_SERVED(cuMemCreate, 10020, (CUmemGenericAllocationHandle *handle, size_t bytes,
                                    const CUmemAllocationProp *prop, unsigned long long flags),
-              (handle, bytes, prop, flags), VM_BEGIN(cuMemCreate, vm_device_of(&self, prop), bytes))
+              (handle, bytes, prop, flags), VM_BEGIN(cuMemCreate, vm_described(&self, prop, &(int){ 0 }), bytes))
 {
     int code;
     uint64_t made;

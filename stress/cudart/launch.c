@@ -62,7 +62,7 @@ CUDART_EXPORT cudaError_t __cudaGetKernel(void **kernel, const void *function)
 
 /* ---- Launches, and questions about kernels, which have an answer only where kernels are skipped */
 
-static int launch_nothing(void *now, const void *payload)
+static int launch_nothing(const launch *now, const void *payload)
 {
     (void)now, (void)payload;
     return SIM_SUCCESS;

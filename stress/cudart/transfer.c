@@ -176,10 +176,10 @@ static int copy_row(const copy *self, uint64_t row)
    or leaves its pinned memory; sides that overlap. Rows are at most as wide as each pitch, and a pitch of many rows
    is at most cudaDevAttrMaxPitch, else cudaErrorInvalidPitchValue. Nothing to do is always fine. One row: any pitch
    from its width on will do. */
-static int copy_act(void *now, const void *payload)
+static int copy_act(const launch *now, const void *payload)
 {
     const copy_request *asked = payload;
-    const sim *machine = ((const launch *)now)->device->sim;
+    const sim *machine = now->device->sim;
     copy self = { now, asked, copy_find(machine, asked->to, asked->to_pitch),
                   copy_find(machine, asked->from, asked->from_pitch) };
     if ((unsigned)asked->kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;

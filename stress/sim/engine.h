@@ -37,8 +37,9 @@ void  handles_destroy(handles *all);             /* the objects are the caller's
 
 enum { GRAPH_PAYLOAD = 128 };
 
-/* context: whoever launches knows what that is. Answers with a code. */
-typedef int (*graph_act)(void *context, const void *payload);
+/* Answers with a code. launch: below. */
+struct launch;
+typedef int (*graph_act)(const struct launch *now, const void *payload);
 
 typedef union graph_payload {
     unsigned char bytes[GRAPH_PAYLOAD];

@@ -488,8 +488,9 @@ SIM_STREAM_FUNCTION(sim_stream_follow, "wait of a stream",
                     sim_follow(&call, follower))
 SIM_STREAM_FUNCTION(sim_work, NULL, (sim *machine, int device, gpuarena_stream stream, uint64_t work_ns),
                     launch_command(&call, work_ns, NULL, NULL, 0))
-SIM_STREAM_FUNCTION(sim_access, NULL, (sim *machine, int device, gpuarena_stream stream, const void *ptr,
-                                        uint64_t bytes, uint64_t owner, uint64_t op),
+SIM_STREAM_FUNCTION(sim_access, NULL,
+                    (sim *machine, int device, gpuarena_stream stream, const void *ptr, uint64_t bytes,
+                     uint64_t owner, uint64_t op),
                     launch_use(&call, ptr, bytes, owner, op))
 SIM_STREAM_FUNCTION(sim_capture_begin, NULL, (sim *machine, int device, gpuarena_stream stream, int mode),
                     work_begin_capture(&call, mode))

@@ -42,9 +42,8 @@ static int table_end(const engine_call *call)
 
 typedef struct table_cleared { uint64_t address, bytes, owner; } table_cleared;
 
-static int table_act_clear(void *context, const void *payload)
+static int table_act_clear(const launch *now, const void *payload)
 {
-    const launch *now = context;
     const table_cleared *asked = payload;
     access_range range = { asked->address, asked->bytes, asked->owner, now->op, 0, 0, 0 };
     uint64_t offset;

@@ -501,9 +501,8 @@ int launch_command(const engine_call *self, uint64_t work_ns, graph_act act, con
     return SIM_SUCCESS;
 }
 
-static int launch_act_use(void *context, const void *payload)
+static int launch_act_use(const launch *now, const void *payload)
 {
-    const launch *now = context;
     access_range range = *(const access_range *)payload;
     if (now->is_graph) {
         range.is_launched = 1;

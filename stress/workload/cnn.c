@@ -119,9 +119,9 @@ static void cnn_convolve(cnn *state, const cnn_unit *unit, uint32_t times, uint3
     uint32_t matrix = unit->kernel > 1 ? maker_new(state, state->value_bytes * taps * pixels) : 0;
     uint64_t flops = MAKER_TIMES(state, 2 * times * taps * unit->out, MAKER_TIMES(state, pixels, state->batch));
     MAKER_KERNEL(state, 0, flops / RATE_FLOPS_PER_NS, from, state->parameters[cnn_index(state, unit)]);
-    if (unit->kernel > 1) maker_touch(state, matrix);
-    maker_touch(state, to);
-    if (unit->kernel > 1) maker_free(state, matrix);
+    if (unit->kernel > 1) MAKER_TOUCH(state, matrix);
+    MAKER_TOUCH(state, to);
+    if (unit->kernel > 1) MAKER_FREE(state, matrix);
 }
 
 /* Convolution and norm; ReLU, where there is one, works in place. */
@@ -148,7 +148,7 @@ static cnn_map cnn_block_forward(cnn *state, const cnn_block *block)
     at = cnn_unit_forward(state, first + 2, at);
     if (block->has_shortcut) shortcut = cnn_unit_forward(state, first + 3, block->input).block;
     MAKER_MOVE(state, maker_bytes(state, at.block), shortcut, at.block);     /* the sum is made in place */
-    if (block->has_shortcut) maker_free(state, shortcut);
+    if (block->has_shortcut) MAKER_FREE(state, shortcut);
     return at;
 }
 
@@ -165,14 +165,14 @@ static void cnn_forward(cnn *state, cnn_map images)
     state->features = maker_made(state, cnn_map_bytes(state, CNN_FEATURES, 1), state->blocks[CNN_BLOCKS].input.block);
     uint32_t logits = maker_made(state, bytes, state->features);
     state->likelihoods = maker_made(state, bytes, logits);
-    maker_free(state, logits);
+    MAKER_FREE(state, logits);
 }
 
 /* Takes the gradient behind ReLU, frees it and what ReLU kept; returns that before it. */
 static uint32_t cnn_relu_back(cnn *state, const cnn_unit *unit, uint32_t gradient)
 {
     uint32_t made = unit->made.block, before = maker_made(state, maker_bytes(state, made), made);
-    maker_touch(state, gradient);
+    MAKER_TOUCH(state, gradient);
     MAKER_FREE(state, gradient, made);
     return before;
 }
@@ -188,14 +188,14 @@ static uint32_t cnn_unit_back(cnn *state, const cnn_unit *unit, uint32_t gradien
 {
     uint32_t before = maker_made(state, maker_bytes(state, unit->convolved), gradient), made = before;
     uint32_t index = cnn_index(state, unit);
-    maker_touch(state, unit->convolved);
+    MAKER_TOUCH(state, unit->convolved);
     cnn_keep(state, index + 1, before);
     cnn_keep(state, index + 2, before);
     MAKER_FREE(state, unit->convolved, unit->mean, unit->deviation);
     if (index > 0) made = maker_new(state, maker_bytes(state, input));
     cnn_convolve(state, unit, 2, input, made);
     cnn_keep(state, index, before);
-    if (index > 0) maker_free(state, before);
+    if (index > 0) MAKER_FREE(state, before);
     return made;
 }
 
@@ -208,14 +208,14 @@ static uint32_t cnn_block_back(cnn *state, const cnn_block *block, uint32_t grad
     for (int i = 1; i >= 0; i--) {
         uint32_t before = cnn_relu_back(state, first + i, at);
         at = cnn_unit_back(state, first + i, before, i > 0 ? first->made.block : block->input.block);
-        maker_free(state, before);
+        MAKER_FREE(state, before);
     }
     if (block->has_shortcut) {
         shortcut = cnn_unit_back(state, first + 3, behind, block->input.block);
-        maker_free(state, behind);
+        MAKER_FREE(state, behind);
     }
     MAKER_MOVE(state, maker_bytes(state, at), shortcut, at);
-    maker_free(state, shortcut);
+    MAKER_FREE(state, shortcut);
     return at;
 }
 
@@ -223,13 +223,13 @@ static uint32_t cnn_head_back(cnn *state)
 {
     uint32_t last = state->blocks[CNN_BLOCKS].input.block;
     uint32_t logits = maker_made(state, maker_bytes(state, state->likelihoods), state->likelihoods);
-    maker_free(state, state->likelihoods);
+    MAKER_FREE(state, state->likelihoods);
     uint32_t features = maker_made(state, maker_bytes(state, state->features), logits);
     cnn_keep(state, CNN_FC_MATRIX, state->features);
     cnn_keep(state, CNN_FC_BIAS, logits);
     MAKER_FREE(state, logits, state->features);
     uint32_t map = maker_made(state, maker_bytes(state, last), features);
-    maker_free(state, features);
+    MAKER_FREE(state, features);
     return map;
 }
 
@@ -237,9 +237,9 @@ static void cnn_backward(cnn *state)
 {
     uint32_t at = cnn_head_back(state);
     MAKER_EACH(state, i, CNN_BLOCKS) at = cnn_block_back(state, &state->blocks[CNN_BLOCKS - 1 - i], at);
-    maker_free(state, state->blocks[0].input.block);
+    MAKER_FREE(state, state->blocks[0].input.block);
     uint32_t wide = maker_made(state, maker_bytes(state, state->units[0].made.block), at);
-    maker_touch(state, state->places);
+    MAKER_TOUCH(state, state->places);
     MAKER_FREE(state, state->places, at);
     uint32_t before = cnn_relu_back(state, &state->units[0], wide);
     MAKER_FREE(state, cnn_unit_back(state, &state->units[0], before, before), before);
@@ -252,10 +252,10 @@ static void cnn_update(cnn *state)
 {
     MAKER_EACH(state, i, CNN_PARAMETERS) {
         uint32_t decayed = maker_made(state, state->bytes[i], state->gradients[i]);
-        maker_touch(state, state->parameters[i]);
+        MAKER_TOUCH(state, state->parameters[i]);
         if (!state->has_momenta) state->momenta[i] = maker_new(state, state->bytes[i]);
         MAKER_MOVE(state, 3 * state->bytes[i], decayed, state->momenta[i], state->parameters[i]);
-        maker_free(state, decayed);
+        MAKER_FREE(state, decayed);
     }
     state->has_momenta = 1;
     maker_free_all(state, state->gradients, CNN_PARAMETERS, 0);

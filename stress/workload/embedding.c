@@ -72,7 +72,7 @@ static uint32_t embedding_layer(embedding *state, uint32_t layer, uint32_t input
     uint64_t bytes = embedding_sample(state, state->outputs[layer]);
     uint32_t linear = maker_made(state, bytes, input);
     state->kept[layer] = maker_made(state, bytes, linear);           /* behind ReLU */
-    maker_free(state, linear);
+    MAKER_FREE(state, linear);
     return state->kept[layer];
 }
 
@@ -83,7 +83,7 @@ static void embedding_forward(embedding *state, uint32_t dense, uint32_t indices
     for (uint32_t i = 0; i < EMBEDDING_BOTTOM; i++) at = embedding_layer(state, i, at);
     for (uint32_t i = 0; i < EMBEDDING_TABLES; i++) {
         found[i] = maker_made(state, vector_bytes, indices);
-        maker_touch(state, i);                   /* the table, by its block's number */
+        MAKER_TOUCH(state, i);                   /* the table, by its block's number */
     }
     state->vectors = maker_made(state, EMBEDDING_VECTORS * vector_bytes, at);
     maker_touch_all(state, found, EMBEDDING_TABLES);
@@ -91,9 +91,9 @@ static void embedding_forward(embedding *state, uint32_t dense, uint32_t indices
     uint64_t products = (uint64_t)EMBEDDING_VECTORS * EMBEDDING_VECTORS;
     uint32_t all = maker_made(state, embedding_sample(state, products), state->vectors);
     uint32_t pairs = maker_made(state, embedding_sample(state, EMBEDDING_PAIRS), all);
-    maker_free(state, all);
+    MAKER_FREE(state, all);
     state->joined = maker_made(state, embedding_sample(state, EMBEDDING_PAIRS + state->dim), pairs);
-    maker_free(state, pairs);
+    MAKER_FREE(state, pairs);
     at = state->joined;
     for (uint32_t i = EMBEDDING_BOTTOM; i < EMBEDDING_LAYERS; i++) at = embedding_layer(state, i, at);
 }
@@ -112,7 +112,7 @@ static uint32_t embedding_layer_back(embedding *state, uint32_t layer, uint32_t 
     embedding_keep(state, state->bytes[EMBEDDING_TABLES + 2 * layer + 1], linear);
     if (layer == 0) return linear;               /* the dense features have none */
     uint32_t input = maker_made(state, embedding_sample(state, state->inputs[layer]), linear);
-    maker_free(state, linear);
+    MAKER_FREE(state, linear);
     return input;
 }
 
@@ -121,19 +121,19 @@ static void embedding_backward(embedding *state)
     uint64_t products = (uint64_t)EMBEDDING_VECTORS * EMBEDDING_VECTORS;
     uint32_t at = maker_made(state, embedding_sample(state, 1), state->kept[EMBEDDING_LAYERS - 1]);
     for (uint32_t i = EMBEDDING_LAYERS; i-- > EMBEDDING_BOTTOM; ) at = embedding_layer_back(state, i, at);
-    maker_free(state, state->joined);
+    MAKER_FREE(state, state->joined);
     uint32_t all = maker_made(state, embedding_sample(state, products), at);
     uint32_t vectors = maker_made(state, maker_bytes(state, state->vectors), all);
-    maker_touch(state, state->vectors);
+    MAKER_TOUCH(state, state->vectors);
     MAKER_FREE(state, all, at, state->vectors);
     for (uint32_t i = 0; i < EMBEDDING_TABLES; i++) {
         if (state->is_sparse) embedding_keep(state, 8 * state->batch, vectors);
         embedding_keep(state, state->is_sparse ? embedding_sample(state, state->dim) : state->bytes[i], vectors);
     }
     at = maker_made(state, embedding_sample(state, state->dim), vectors);
-    maker_free(state, vectors);
+    MAKER_FREE(state, vectors);
     for (uint32_t i = EMBEDDING_BOTTOM; i-- > 0; ) at = embedding_layer_back(state, i, at);
-    maker_free(state, at);
+    MAKER_FREE(state, at);
 }
 
 /* All in one kernel a parameter. The slots are made when they are first needed. */

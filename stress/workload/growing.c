@@ -50,7 +50,7 @@ static void growing_layer(growing *state, uint32_t *held)
     uint64_t row_bytes = MAKER_TIMES(state, state->length, state->batch, GROWING_VALUE_BYTES);
     uint32_t scores = maker_new(state, MAKER_TIMES(state, rows, row_bytes));
     MAKER_MOVE(state, maker_bytes(state, held[0]), held[0], held[1], scores);
-    maker_free(state, scores);
+    MAKER_FREE(state, scores);
 }
 
 static void growing_request(growing *state)

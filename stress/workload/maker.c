@@ -136,14 +136,9 @@ void maker_free_all(void *of, const uint32_t *blocks, size_t count, uint64_t on_
     for (size_t i = 0; i < count; i++) stream_free(self->builder, blocks[i], &on_stream);
 }
 
-void maker_free(void *self, uint32_t block)
-{
-    maker_free_all(self, &block, 1, 0);
-}
-
 void maker_free_run(void *self, uint32_t first, uint64_t count)
 {
-    MAKER_EACH(self, i, count) maker_free(self, first + (uint32_t)i);
+    MAKER_EACH(self, i, count) MAKER_FREE(self, first + (uint32_t)i);
 }
 
 uint32_t maker_next(const void *of)
@@ -170,14 +165,9 @@ void maker_touch_all(void *of, const uint32_t *blocks, size_t count)
     for (size_t i = 0; i < count; i++) stream_touch(self->builder, blocks[i]);
 }
 
-void maker_touch(void *self, uint32_t block)
-{
-    maker_touch_all(self, &block, 1);
-}
-
 void maker_touch_run(void *self, uint32_t first, uint64_t count)
 {
-    MAKER_EACH(self, i, count) maker_touch(self, first + (uint32_t)i);
+    MAKER_EACH(self, i, count) MAKER_TOUCH(self, first + (uint32_t)i);
 }
 
 void maker_wait(void *of, uint64_t on_stream, uint64_t for_stream)

@@ -104,25 +104,24 @@ int      maker_step(void *self, const char *name, uint64_t number);  /* `s NAME`
 /* A new block, on stream 0 or another; its id is the block's number. */
 uint32_t maker_new(void *self, uint64_t bytes);
 uint32_t maker_new_on(void *self, uint64_t bytes, uint64_t on_stream);
-void     maker_free(void *self, uint32_t block);              /* on stream 0 */
 void     maker_free_all(void *self, const uint32_t *blocks, size_t count, uint64_t on_stream);
 void     maker_free_run(void *self, uint32_t first, uint64_t count);         /* numbers in a row, on stream 0 */
 uint64_t maker_bytes(const void *self, uint32_t block);
 uint32_t maker_next(const void *self);                        /* the number of the next new block */
 void     maker_kernel(void *self, uint64_t on_stream, uint64_t duration_ns); /* at least 1 ns */
-void     maker_touch(void *self, uint32_t block);                    /* by the kernel before */
-void     maker_touch_all(void *self, const uint32_t *blocks, size_t count);
+void     maker_touch_all(void *self, const uint32_t *blocks, size_t count);  /* by the kernel before */
 void     maker_touch_run(void *self, uint32_t first, uint64_t count);
 void     maker_wait(void *self, uint64_t on_stream, uint64_t for_stream);    /* nothing, where both are one */
 /* A new block that a kernel on stream 0 makes from another one, at the speed of memory. */
 uint32_t maker_made(void *self, uint64_t bytes, uint32_t from);
 
-/* Blocks named one by one: as an array and its length; a kernel that touches them; one on stream 0 that takes as long
-   as so many bytes of memory; their frees on stream 0. */
+/* Blocks named one by one: as an array and its length; touched by the kernel before, or by one that comes with them;
+   by one on stream 0 that takes as long as so many bytes of memory; their frees on stream 0. */
 #define MAKER_BLOCKS(...) \
     (const uint32_t[]){ __VA_ARGS__ }, sizeof (const uint32_t[]){ __VA_ARGS__ } / sizeof(uint32_t)
+#define MAKER_TOUCH(self, ...) maker_touch_all(self, MAKER_BLOCKS(__VA_ARGS__))
 #define MAKER_KERNEL(self, on_stream, duration_ns, ...) \
-    (maker_kernel(self, on_stream, duration_ns), maker_touch_all(self, MAKER_BLOCKS(__VA_ARGS__)))
+    (maker_kernel(self, on_stream, duration_ns), MAKER_TOUCH(self, __VA_ARGS__))
 #define MAKER_MOVE(self, bytes, ...) MAKER_KERNEL(self, 0, (bytes) / RATE_MEMORY_BYTES_PER_NS, __VA_ARGS__)
 #define MAKER_FREE(self, ...) maker_free_all(self, MAKER_BLOCKS(__VA_ARGS__), 0)
 

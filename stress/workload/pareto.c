@@ -56,12 +56,12 @@ static void pareto_make(void *self)
     state->is_live = maker_array(state, state->place_count, sizeof *state->is_live);
     MAKER_EACH(state, step, state->count) {
         uint64_t place = pareto_pick(state);
-        if (state->is_live[place]) maker_free(state, state->blocks[place]);
+        if (state->is_live[place]) MAKER_FREE(state, state->blocks[place]);
         else state->blocks[place] = maker_new(state, pareto_size(state));
         state->is_live[place] = !state->is_live[place];
     }
     MAKER_EACH(state, place, state->place_count) {
-        if (state->is_live[place]) maker_free(state, state->blocks[place]);
+        if (state->is_live[place]) MAKER_FREE(state, state->blocks[place]);
     }
 }
 

@@ -63,7 +63,7 @@ static uint32_t phases_attention(phases *run, uint64_t layer, uint32_t source)
     uint32_t *cached = run->cache + layer * 2;
     uint32_t norm = maker_new(run, narrow);
     uint32_t q = maker_new(run, narrow), k = maker_new(run, narrow), v = maker_new(run, narrow);
-    maker_free(run, norm);
+    MAKER_FREE(run, norm);
     uint32_t rotated_q = maker_new(run, narrow), rotated_k = maker_new(run, narrow);
     MAKER_FREE(run, q, k);
     phases_cache(run, &cached[0], rotated_k);
@@ -71,8 +71,8 @@ static uint32_t phases_attention(phases *run, uint64_t layer, uint32_t source)
     uint32_t attention = maker_new(run, narrow), projected = maker_new(run, narrow), middle = maker_new(run, narrow);
     maker_kernel(run, 0, phases_matrix_ns(model, MAKER_TIMES(run, 4, model->shapes[0])));
     maker_touch_run(run, model->weights + (uint32_t)layer * TRAIN_MATRICES, 4);
-    maker_touch(run, model->norms + (uint32_t)layer * 2);
-    maker_touch_all(run, MAKER_BLOCKS(source, cached[0], cached[1], rotated_q, attention, projected, middle));
+    MAKER_TOUCH(run, model->norms + (uint32_t)layer * 2);
+    MAKER_TOUCH(run, source, cached[0], cached[1], rotated_q, attention, projected, middle);
     MAKER_FREE(run, rotated_q, attention, projected, source);
     return middle;
 }
@@ -82,16 +82,15 @@ static uint32_t phases_feed_forward(train *model, uint64_t layer, uint32_t middl
 {
     uint64_t narrow = model->narrow_bytes, wide = model->wide_bytes;
     uint32_t norm = maker_new(model, narrow), gate = maker_new(model, wide), up = maker_new(model, wide);
-    maker_free(model, norm);
+    MAKER_FREE(model, norm);
     uint32_t activation = maker_new(model, wide);
-    maker_free(model, gate);
+    MAKER_FREE(model, gate);
     uint32_t product = maker_new(model, wide);
     MAKER_FREE(model, activation, up);
     uint32_t down = maker_new(model, narrow), output = maker_new(model, narrow);
     maker_kernel(model, 0, phases_matrix_ns(model, MAKER_TIMES(model, 3, model->shapes[4])));
     maker_touch_run(model, model->weights + (uint32_t)layer * TRAIN_MATRICES + 4, 3);
-    maker_touch(model, model->norms + (uint32_t)layer * 2 + 1);
-    maker_touch_all(model, MAKER_BLOCKS(middle, product, down, output));
+    MAKER_TOUCH(model, model->norms + (uint32_t)layer * 2 + 1, middle, product, down, output);
     MAKER_FREE(model, product, down, middle);
     return output;
 }
@@ -114,7 +113,7 @@ static void phases_logits(train *model, uint32_t output, uint32_t made)
 {
     uint32_t logits = maker_new(model, MAKER_TIMES(model, 2, model->tokens, model->vocab));
     maker_kernel(model, 0, phases_matrix_ns(model, MAKER_TIMES(model, model->vocab, model->hidden)));
-    maker_touch_all(model, MAKER_BLOCKS(output, model->head, model->last_norm, logits, made));
+    MAKER_TOUCH(model, output, model->head, model->last_norm, logits, made);
     MAKER_FREE(model, logits, output);
 }
 
@@ -128,14 +127,14 @@ static void phases_evaluate(phases *run)
     uint32_t tokens = maker_new(run, MAKER_TIMES(run, 8, model->tokens));
     uint32_t likelihoods = maker_new(run, MAKER_TIMES(run, 4, model->tokens));
     MAKER_KERNEL(run, 0, 1, run->data, tokens);
-    maker_free(run, run->data);
+    MAKER_FREE(run, run->data);
     phases_logits(model, phases_layers(run, tokens), likelihoods);
     train_tokens(model, model->batch);
     MAKER_EACH(run, token, run->generate) {
         uint32_t output = phases_layers(run, tokens), longer = maker_new(run, MAKER_TIMES(run, 8, run->cached_rows));
         phases_logits(model, output, longer);
         MAKER_KERNEL(run, 0, 1, tokens, longer);
-        maker_free(run, tokens);
+        MAKER_FREE(run, tokens);
         tokens = longer;
     }
     maker_free_all(run, run->cache, (size_t)model->layers * 2, 0);
@@ -153,7 +152,7 @@ static void phases_load_weight(phases *run, uint32_t weight)
     MAKER_KERNEL(run, run->copy_stream, bytes / RATE_HOST_BYTES_PER_NS, staging);
     maker_wait(run, 0, run->copy_stream);
     MAKER_MOVE(run, bytes, staging, weight);
-    maker_free(run, staging);
+    MAKER_FREE(run, staging);
 }
 
 /* Data: the 64-bit tokens of all updates. */
@@ -184,8 +183,8 @@ static void phases_save_layer(phases *run, uint32_t layer, uint32_t moment)
     uint32_t tensor = run->model.state + layer * TRAIN_MATRICES * TRAIN_MOMENTS + moment;
     uint32_t packed = maker_new(run, bytes);
     maker_kernel(run, 0, bytes / RATE_MEMORY_BYTES_PER_NS);
-    for (uint32_t i = 0; i < TRAIN_MATRICES; i++) maker_touch(run, tensor + i * TRAIN_MOMENTS);
-    maker_touch(run, packed);
+    for (uint32_t i = 0; i < TRAIN_MATRICES; i++) MAKER_TOUCH(run, tensor + i * TRAIN_MOMENTS);
+    MAKER_TOUCH(run, packed);
     maker_wait(run, run->copy_stream, 0);
     MAKER_KERNEL(run, run->copy_stream, bytes / RATE_HOST_BYTES_PER_NS, packed);
     maker_free_all(run, &packed, 1, run->copy_stream);

@@ -65,7 +65,7 @@ static void producer_batch(producer *state, producer_item *made)
     made->block = maker_new_on(state, made->bytes, PRODUCER_STREAM);
     maker_kernel(state, PRODUCER_STREAM, made->bytes / RATE_MEMORY_BYTES_PER_NS);
     maker_touch_all(state, state->raw, (size_t)state->images);
-    maker_touch(state, made->block);
+    MAKER_TOUCH(state, made->block);
     maker_free_all(state, state->raw, (size_t)state->images, PRODUCER_STREAM);
 }
 

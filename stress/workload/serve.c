@@ -129,7 +129,7 @@ static void serve_add(serve *state, uint32_t *blocks, uint64_t from, uint64_t to
 
 static void serve_remove(serve *state, const uint32_t *blocks, uint64_t count, uint64_t bytes)
 {
-    for (uint64_t i = count; i-- > 0; ) maker_free(state, blocks[i]);
+    for (uint64_t i = count; i-- > 0; ) MAKER_FREE(state, blocks[i]);
     state->held_bytes -= count * bytes;
 }
 
@@ -239,7 +239,7 @@ static void serve_compute(serve *state, uint64_t tokens, uint64_t requests, uint
     state->now_ns += step_ns;
     for (uint64_t i = 0; i < state->running_count; i++) {
         const serve_request *request = state->running[i];
-        if (request->block_count > 0) maker_touch(state, request->blocks[request->block_count - 1]);
+        if (request->block_count > 0) MAKER_TOUCH(state, request->blocks[request->block_count - 1]);
     }
     maker_free_all(state, made, sizeof made / sizeof made[0], 0);
 }

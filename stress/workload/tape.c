@@ -70,7 +70,7 @@ static void tape_forward(tape *state, uint32_t *laid)
         uint64_t scratch_bytes = MAKER_TIMES(state, entry->scratch, unit);
         uint32_t scratch = scratch_bytes ? maker_made(state, scratch_bytes, before) : before;
         laid[i] = maker_made(state, bytes, scratch);
-        if (scratch_bytes) maker_free(state, scratch);
+        if (scratch_bytes) MAKER_FREE(state, scratch);
         before = laid[i];
     }
     uint32_t *head = laid + state->tape_count - 3;
@@ -89,16 +89,16 @@ static void tape_backward(tape *state, const uint32_t *laid)
         int is_head = i >= state->tape_count - 3, is_last = i == state->tape_count - 2;
         if (is_head || !tape_layer[in_layer].is_mask) {
             uint32_t made = maker_made(state, maker_bytes(state, laid[i]), laid[i]);
-            if (!is_last) maker_free(state, gradient);
+            if (!is_last) MAKER_FREE(state, gradient);
             gradient = made;
         }
         for (uint32_t matrix = 0; matrix < TAPE_MATRICES && !is_head && in_layer == 0; matrix++) {
             state->gradients[gradient_count++] = maker_made(state, tape_matrix_bytes(state, matrix), laid[i]);
         }
-        if (state->keep == 0) maker_free(state, laid[i]);
+        if (state->keep == 0) MAKER_FREE(state, laid[i]);
     }
-    if (state->keep == 0) maker_free(state, laid[state->tape_count - 1]);
-    maker_free(state, gradient);
+    if (state->keep == 0) MAKER_FREE(state, laid[state->tape_count - 1]);
+    MAKER_FREE(state, gradient);
     maker_free_all(state, state->gradients, gradient_count, 0);
 }
 

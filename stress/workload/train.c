@@ -128,7 +128,7 @@ static uint32_t train_forward(train *state, uint64_t layer, const uint32_t full[
     kept[KEPT_LSE] = maker_new(state, MAKER_TIMES(state, 4, state->batch, state->heads, state->seq));
     uint32_t projected = maker_new(state, narrow);
     kept[KEPT_MIDDLE] = maker_new(state, narrow);
-    maker_free(state, projected);
+    MAKER_FREE(state, projected);
     kept[KEPT_NORM2] = maker_new(state, narrow);
     kept[KEPT_RSTD2] = maker_new(state, state->sums_bytes);
     kept[KEPT_GATE] = maker_new(state, wide);
@@ -137,12 +137,12 @@ static uint32_t train_forward(train *state, uint64_t layer, const uint32_t full[
     kept[KEPT_PRODUCT] = maker_new(state, wide);
     uint32_t down = maker_new(state, narrow);
     uint32_t output = maker_new(state, narrow);
-    maker_free(state, down);
+    MAKER_FREE(state, down);
     MAKER_KERNEL(state, 0, state->layer_ns, state->inputs[layer]);
     maker_touch_all(state, full, TRAIN_MATRICES);
     maker_touch_run(state, state->norms + (uint32_t)layer * 2, 2);
     maker_touch_all(state, kept, KEPT_COUNT);
-    maker_touch(state, output);
+    MAKER_TOUCH(state, output);
     return output;
 }
 
@@ -170,13 +170,12 @@ static uint32_t train_loss(train *state)
     uint32_t logits32 = maker_new(state, logits32_bytes);
     uint32_t loss = maker_new(state, 4);
     uint32_t gradient32 = maker_new(state, logits32_bytes);
-    maker_free(state, logits32);
+    MAKER_FREE(state, logits32);
     uint32_t gradient = maker_new(state, logits_bytes);
-    maker_free(state, gradient32);
+    MAKER_FREE(state, gradient32);
     uint32_t output_gradient = maker_new(state, state->narrow_bytes);
-    maker_kernel(state, 0, flops / RATE_FLOPS_PER_NS);
-    maker_touch_all(state, MAKER_BLOCKS(state->inputs[state->layers], state->head, state->last_norm, logits, loss,
-                                        gradient, output_gradient));
+    MAKER_KERNEL(state, 0, flops / RATE_FLOPS_PER_NS, state->inputs[state->layers], state->head, state->last_norm,
+                 logits, loss, gradient, output_gradient);
     MAKER_FREE(state, gradient, logits, loss);
     return output_gradient;
 }
@@ -186,7 +185,7 @@ static uint32_t train_activation_gradients(train *state)
 {
     uint64_t narrow = state->narrow_bytes, wide = state->wide_bytes;
     uint32_t product = maker_new(state, wide), gate = maker_new(state, wide), up = maker_new(state, wide);
-    maker_free(state, product);
+    MAKER_FREE(state, product);
     uint32_t norm_of_gate = maker_new(state, narrow), norm_of_up = maker_new(state, narrow);
     MAKER_FREE(state, gate, up);
     uint32_t middle = maker_new(state, narrow);
@@ -198,7 +197,7 @@ static uint32_t train_activation_gradients(train *state)
     uint32_t norm = maker_new(state, narrow);
     MAKER_FREE(state, q, k, v, middle);
     uint32_t input = maker_new(state, narrow);
-    maker_free(state, norm);
+    MAKER_FREE(state, norm);
     return input;
 }
 
@@ -213,7 +212,7 @@ static void train_weight_gradients(train *state)
         if (state->zero3 == 1 || state->lora > 0) continue;
         *kept = maker_new(state, MAKER_TIMES(state, 2, train_shard(state, state->trained[i])));
         MAKER_KERNEL(state, 0, whole_bytes / RATE_LINK_BYTES_PER_NS, whole, *kept);
-        maker_free(state, whole);
+        MAKER_FREE(state, whole);
     }
 }
 
@@ -223,18 +222,18 @@ static uint32_t train_backward(train *state, uint64_t layer, uint32_t output_gra
     uint32_t full[TRAIN_MATRICES];
     const uint32_t *kept = state->saved + layer * KEPT_COUNT;
     train_gather(state, layer, full);
-    if (state->recompute) maker_free(state, train_forward(state, layer, full));
+    if (state->recompute) MAKER_FREE(state, train_forward(state, layer, full));
     uint32_t input_gradient = train_activation_gradients(state);
     train_weight_gradients(state);
     MAKER_KERNEL(state, 0, MAKER_TIMES(state, 2, state->layer_ns), output_gradient, state->inputs[layer]);
     maker_touch_all(state, full, TRAIN_MATRICES);
     maker_touch_all(state, kept, KEPT_COUNT);
-    maker_touch(state, input_gradient);
+    MAKER_TOUCH(state, input_gradient);
     maker_touch_all(state, state->grads + state->grad_count - state->trained_count, state->trained_count);
-    maker_free(state, output_gradient);
+    MAKER_FREE(state, output_gradient);
     train_release(state, full);
     maker_free_all(state, kept, KEPT_COUNT, 0);
-    maker_free(state, state->inputs[layer + 1]);
+    MAKER_FREE(state, state->inputs[layer + 1]);
     return input_gradient;
 }
 
@@ -247,8 +246,8 @@ static void train_update(train *state)
         uint32_t temporary = maker_new(state, bytes);
         MAKER_MOVE(state, MAKER_TIMES(state, 4, bytes), state->grads[i]);
         maker_touch_run(state, state->state + (uint32_t)i * TRAIN_MOMENTS, TRAIN_MOMENTS);
-        maker_touch(state, temporary);
-        maker_free(state, temporary);
+        MAKER_TOUCH(state, temporary);
+        MAKER_FREE(state, temporary);
     }
     maker_free_all(state, state->grads, state->grad_count, 0);
 }
