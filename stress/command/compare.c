@@ -204,11 +204,10 @@ static void compare_list(size_t *told, const char *what, const char *name)
 /* Metrics that one file alone has are compared with nothing: named. */
 static size_t compare_lost(const row_list *from, const row_list *to, const char *what)
 {
-    const row_column *columns;
-    size_t lost = 0, count = row_columns(from->kind, &columns);
-    for (size_t at = 0; at < count; at++) {
-        const char *name = row_table[columns[at]].name;
-        if (row_list_has(from, columns[at]) && !compare_names(to, name)) compare_list(&lost, what, name);
+    size_t lost = 0;
+    for (const row_column *at = row_columns(from->kind); *at != COLUMN_COUNT; at++) {
+        const char *name = row_table[*at].name;
+        if (row_list_has(from, *at) && !compare_names(to, name)) compare_list(&lost, what, name);
     }
     for (size_t at = 0; at < from->other_count; at++) {
         if (!compare_names(to, from->others[at])) compare_list(&lost, what, from->others[at]);
@@ -236,13 +235,10 @@ static void compare_case(compare *self, size_t before, size_t after)
 {
     compare_row pair = { .before = { &self->by_before, before }, .after = { &self->by_after, after },
                          .from = &self->before.rows[before], .to = &self->report.list.rows[after] };
-    const row_column *columns;
-    const size_t count = row_columns(self->before.kind, &columns);
-    for (size_t at = 0; at < count; at++) {
-        const row_column column = columns[at];
-        int is_key = row_table[column].unit == UNIT_KEY;
-        if (is_key || !row_list_has(&self->before, column) || !row_list_has(&self->report.list, column)) continue;
-        compare_column(&pair, column, row_list_has(&self->before, COLUMN_RATIO_LOW));
+    for (const row_column *at = row_columns(self->before.kind); *at != COLUMN_COUNT; at++) {
+        int is_key = row_table[*at].unit == UNIT_KEY;
+        if (is_key || !row_list_has(&self->before, *at) || !row_list_has(&self->report.list, *at)) continue;
+        compare_column(&pair, *at, row_list_has(&self->before, COLUMN_RATIO_LOW));
     }
     compare_decide(&pair);
     compare_say(self, &pair);

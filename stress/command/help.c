@@ -397,10 +397,10 @@ static void help_cost_list(FILE *out)
 
 static void help_columns_of(FILE *out, const char *name, row_kind kind)
 {
-    const row_column *columns;
-    size_t count = row_columns(kind, &columns);
     fprintf(out, "Columns of --out csv, in order, of %s:\n", name);
-    for (size_t at = 0; at < count; at++) fprintf(out, "  %s\n", row_table[columns[at]].name);
+    for (const row_column *at = row_columns(kind); *at != COLUMN_COUNT; at++) {
+        fprintf(out, "  %s\n", row_table[*at].name);
+    }
 }
 
 static void help_column_list(FILE *out)

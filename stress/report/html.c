@@ -83,12 +83,13 @@ static void html_row(FILE *out, const row_list *list, size_t line, const table_c
 
 static void html_table(FILE *out, const row_list *list)
 {
-    const table_column *columns, *used[TABLE_MOST];          /* used: behind the first, which stands above its rows */
-    size_t column_count = table_columns(list->kind, &columns), count = 0;
+    const table_column *columns = table_columns(list->kind);
+    const table_column *used[TABLE_MOST];        /* behind the first, which stands above its rows */
+    size_t count = 0;
     char above[1024] = "", text[1024];
     fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table>"
           "<caption>Every number with all its digits: --out csv</caption>\n<thead><tr>", out);
-    for (const table_column *column = columns + 1; column < columns + column_count; column++) {
+    for (const table_column *column = columns + 1; column->heading; column++) {
         if (!table_is_used(list, column)) continue;
         used[count++] = column;
         fprintf(out, "<th scope=\"col\"%s>%s</th>", column->flags & TABLE_TEXT ? " class=\"w\"" : "",

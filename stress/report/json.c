@@ -157,12 +157,12 @@ static void json_oom(FILE *out, const row *shown)
 
 static void json_row(FILE *out, const row *shown, row_kind kind)
 {
-    const row_column *columns;
-    size_t count = row_columns(kind, &columns);
-    for (size_t at = 0; at < count; at++) {
-        if (columns[at] >= COLUMN_OOM_OP && columns[at] <= COLUMN_OOM_REASON) continue;
-        fputc(at ? ',' : '{', out);
-        json_cell(out, shown, columns[at], 0);
+    char before = '{';
+    for (const row_column *at = row_columns(kind); *at != COLUMN_COUNT; at++) {
+        if (*at >= COLUMN_OOM_OP && *at <= COLUMN_OOM_REASON) continue;
+        fputc(before, out);
+        json_cell(out, shown, *at, 0);
+        before = ',';
     }
     if (row_is_run(kind)) {
         const histogram *parts[REPEATS_PARTS];

@@ -83,10 +83,10 @@ static void summary_cell(FILE *out, const row *shown, row_column column)
 {
     char text[1024];
     const cell *value = &shown->cells[column];
-    int is_text = value->kind == CELL_TEXT, is_overhead = column == COLUMN_FOOTPRINT && value->kind != CELL_NONE;
-    summary_text(out, is_overhead ? table_overhead(shown, text, sizeof text)
-                    : is_text && column == COLUMN_POLICY ? policy_name_shown(value->text, text, sizeof text)
-                    : is_text ? value->text : cell_print(value, text, sizeof text));
+    int is_there = value->kind != CELL_NONE;
+    summary_text(out, is_there && column == COLUMN_FOOTPRINT ? table_overhead(shown, text, sizeof text)
+                    : is_there && column == COLUMN_POLICY ? policy_name_shown(value->text, text, sizeof text)
+                    : cell_text(value, text));
 }
 
 static void summary_rows(FILE *out, const row_list *list)

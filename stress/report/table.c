@@ -54,9 +54,8 @@ static const char *table_policy_name(const char *name, char *text, size_t size)
 
 int table_is_dull(const row *shown, row_column column)
 {
-    char text[64];
-    const cell *value = &shown->cells[column];
-    if (column == COLUMN_THREADS) return !strcmp(cell_print(value, text, sizeof text), "1");
+    char text[CELL_ROOM];
+    if (column == COLUMN_THREADS) return !strcmp(cell_text(&shown->cells[column], text), "1");
     return column == COLUMN_FRAGMENTATION && shown->cells[COLUMN_OOM_OP].kind == CELL_NONE;
 }
 
@@ -140,7 +139,7 @@ const char *table_fill(const table_column *of, const row *shown, char *text, siz
     case SHOW_CELL:
         break;
     }
-    return is_none ? "-" : cell_print(value, text, size);
+    return is_none ? "-" : cell_text(value, text);
 }
 
 int table_is_used(const row_list *list, const table_column *column)
@@ -186,6 +185,8 @@ int table_is_best(const row_list *list, size_t row_index, const table_column *co
     { "status", SHOW_CELL, COLUMN_STATUS, TABLE_TEXT, 0, NULL }, \
     { "threads", SHOW_SOME, COLUMN_THREADS, TABLE_OPTIONAL, 4, NULL }
 
+#define TABLE_END { NULL, SHOW_CELL, COLUMN_COUNT, 0, 0, NULL },
+
 static const table_column table_run_columns[] = {
     TABLE_NAMES,
     { "memory", SHOW_BYTES, COLUMN_RESERVED_PEAK, TABLE_LEAST, 1, "held from the driver, at its peak" },
@@ -202,6 +203,7 @@ static const table_column table_run_columns[] = {
     { "fragmentation", SHOW_SHARE, COLUMN_FRAGMENTATION, TABLE_OPTIONAL, 3,
       "free memory beside its longest piece, where memory ran out" },
     { "OOM at op", SHOW_CELL, COLUMN_OOM_OP, TABLE_OPTIONAL, 1, NULL },
+    TABLE_END
 };
 
 static const table_column table_capacity_columns[] = {
@@ -214,6 +216,7 @@ static const table_column table_capacity_columns[] = {
     { "probes", SHOW_CELL, COLUMN_PROBES, TABLE_OPTIONAL, 9, NULL },
     { "ends at op", SHOW_CELL, COLUMN_STOP_OP, 0, 2, NULL },
     { "reason", SHOW_CELL, COLUMN_STOP_REASON, TABLE_TEXT, 2, NULL },
+    TABLE_END
 };
 
 static const table_column table_batch_columns[] = {
@@ -227,6 +230,7 @@ static const table_column table_batch_columns[] = {
     { "probes", SHOW_CELL, COLUMN_PROBES, TABLE_OPTIONAL, 9, NULL },
     { "ends at op", SHOW_CELL, COLUMN_STOP_OP, 0, 2, NULL },
     { "reason", SHOW_CELL, COLUMN_STOP_REASON, TABLE_TEXT, 2, NULL },
+    TABLE_END
 };
 
 static const table_column table_holes_columns[] = {
@@ -240,6 +244,7 @@ static const table_column table_holes_columns[] = {
     { "driver calls", SHOW_CELL, COLUMN_DRIVER_CALLS, 0, 1, NULL },
     { "target", SHOW_CELL, COLUMN_TARGET, TABLE_TEXT | TABLE_OPTIONAL, 5, NULL },
     { "met", SHOW_CELL, COLUMN_MET, TABLE_TEXT | TABLE_OPTIONAL, 5, NULL },
+    TABLE_END
 };
 
 static const table_column table_bench_columns[] = {
@@ -254,20 +259,16 @@ static const table_column table_bench_columns[] = {
     { "against", SHOW_CELL, COLUMN_AGAINST_INSTRUCTIONS, TABLE_OPTIONAL, 7, NULL },
     { "target", SHOW_CELL, COLUMN_TARGET, TABLE_TEXT, 1, NULL },
     { "met", SHOW_CELL, COLUMN_MET, TABLE_TEXT, 0, NULL },
+    TABLE_END
 };
 
-size_t table_columns(row_kind kind, const table_column **columns)
+const table_column *table_columns(row_kind kind)
 {
-#define X(list) { list, sizeof list / sizeof list[0] }
-    static const struct { const table_column *columns; size_t count; } lists[] = {
-        [ROW_RUN] = X(table_run_columns), [ROW_CAPACITY] = X(table_capacity_columns),
-        [ROW_BATCH] = X(table_batch_columns), [ROW_HOLES] = X(table_holes_columns),
-        [ROW_BENCH] = X(table_bench_columns),
-        [ROW_ROUNDS] = X(table_run_columns),
+    static const table_column *const lists[] = {
+        [ROW_RUN] = table_run_columns, [ROW_ROUNDS] = table_run_columns, [ROW_CAPACITY] = table_capacity_columns,
+        [ROW_BATCH] = table_batch_columns, [ROW_HOLES] = table_holes_columns, [ROW_BENCH] = table_bench_columns,
     };
-#undef X
-    *columns = lists[kind].columns;
-    return lists[kind].count;
+    return lists[kind];
 }
 
 /* ---- What the rows of a workload come to: the least of memory and of driver calls among complete rows, and what
@@ -556,9 +557,7 @@ static void table_fit(table *self)
 static void table_measure(table *self)
 {
     char text[1024];
-    const table_column *columns;
-    size_t count = table_columns(self->list->kind, &columns);
-    for (const table_column *column = columns; column < columns + count; column++) {
+    for (const table_column *column = table_columns(self->list->kind); column->heading; column++) {
         size_t width = strlen(column->heading);
         self->has_marks |= (column->flags & TABLE_LEAST) != 0;
         if (!table_is_used(self->list, column)) continue;
@@ -658,7 +657,7 @@ static void table_sentence(const table *self, const row *named, const char *betw
     char name[1024], policy[1024], line[2700];
     const cell *of = &named->cells[self->list->kind == ROW_HOLES ? COLUMN_HOLES : COLUMN_WORKLOAD];
     snprintf(line, sizeof line, "%s/%s%s%s", of->kind == CELL_TEXT ? table_name(of->text, name, sizeof name)
-             : cell_print(of, name, sizeof name),
+             : cell_text(of, name),
              table_policy_name(named->cells[COLUMN_POLICY].text, policy, sizeof policy), between, text);
     table_fold(self, line);
 }

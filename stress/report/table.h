@@ -52,8 +52,8 @@ typedef struct table_column {
 /* The column's text of this row. Returns text, or another one. */
 const char *table_fill(const table_column *of, const row *shown, char *text, size_t size);
 int         table_is_used(const row_list *list, const table_column *column);  /* 0: optional, and no row has any */
-/* The columns of this command's table, in order; how many, at most TABLE_MOST. */
-size_t table_columns(row_kind kind, const table_column **columns);
+/* The columns of this command's table, in order, at most TABLE_MOST; then one without a heading. */
+const table_column *table_columns(row_kind kind);
 /* 1: no complete row of the workload has a better cell in this column, and one has a worse. */
 int    table_is_best(const row_list *list, size_t row_index, const table_column *column);
 

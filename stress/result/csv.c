@@ -21,16 +21,13 @@ void csv_text(FILE *out, const char *text)
 
 void csv_write(FILE *out, const row_list *list)
 {
-    const row_column *columns;
-    size_t count = row_columns(list->kind, &columns);
     for (size_t line = 0; line <= list->count; line++) {
         const char *comma = "";
-        for (size_t at = 0; at < count; at++) {
+        for (const row_column *at = row_columns(list->kind); *at != COLUMN_COUNT; at++) {
             char text[CELL_ROOM];
-            if (list->lacks[columns[at]]) continue;
+            if (list->lacks[*at]) continue;
             fputs(comma, out);
-            csv_text(out, line ? cell_text(&list->rows[line - 1].cells[columns[at]], text)
-                               : row_table[columns[at]].name);
+            csv_text(out, line ? cell_text(&list->rows[line - 1].cells[*at], text) : row_table[*at].name);
             comma = ",";
         }
         fputc('\n', out);

@@ -676,6 +676,7 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
     size_t before = self->verdict_count, in_base = 0;
     int needs_base = rule_refers_to_base(judged);
     for (size_t line = 0; line < self->found->count; line++) {
+        char text[CELL_ROOM];
         const row *found = &self->found->rows[line];
         const char *workload = row_workload(found), *policy = case_policy(found);
         if (found->is_baseline || !rule_matches(judged, workload, policy) || case_is_repeat(&self->by_found, line))
@@ -683,7 +684,7 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
         const gate_verdict none = { judged, workload, policy, "", GATE_NO_VALUE, "-", "-", "" };
         gate_verdict *made = &self->verdicts[self->verdict_count++];
         *made = none;                            /* unless there is a value */
-        cell_print(&found->cells[COLUMN_HOLES], made->holes, sizeof made->holes);
+        snprintf(made->holes, sizeof made->holes, "%s", cell_text(&found->cells[COLUMN_HOLES], text));
         in_base += needs_base && case_find(&self->by_base, found, policy) != SIZE_MAX;
         if (row_table[judged->measure].unit == UNIT_TEXT) gate_judge_word(self, found, made);
         else gate_judge_number(self, found, made);

@@ -40,48 +40,43 @@ row_column column_find(const char *name)
 }
 
 #define X(name, text, unit, timed, sense, note) COLUMN_##name,
-static const row_column row_run_columns[] = { ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) ROW_STEADY_COLUMNS(X) };
+static const row_column row_run_columns[] = {
+    ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) ROW_STEADY_COLUMNS(X) COLUMN_COUNT,
+};
+static const row_column row_rounds_columns[] = {
+    ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) COLUMN_ROUNDS, COLUMN_OOM_ROUND, COLUMN_OOM_ROUND_OP,
+    ROW_STEADY_COLUMNS(X) COLUMN_COUNT,
+};
 #undef X
 static const row_column row_capacity_columns[] = {
     COLUMN_WORKLOAD, COLUMN_POLICY, COLUMN_DEVICE, COLUMN_SEED, COLUMN_REQUESTED_PEAK, COLUMN_MIN_LIMIT, COLUMN_RATIO,
     COLUMN_REMAPPED_PAGES, COLUMN_DRIVER_CALLS, COLUMN_STATUS, COLUMN_GPU_WAITS, COLUMN_PROBES, COLUMN_STOP_OP,
-    COLUMN_STOP_REASON, COLUMN_THREADS,
+    COLUMN_STOP_REASON, COLUMN_THREADS, COLUMN_COUNT,
 };
 static const row_column row_batch_columns[] = {
     COLUMN_WORKLOAD, COLUMN_POLICY, COLUMN_DEVICE, COLUMN_SEED, COLUMN_KEY, COLUMN_LARGEST, COLUMN_ALLOWED,
     COLUMN_REQUESTED_PEAK, COLUMN_NEXT_PEAK, COLUMN_STATUS, COLUMN_REMAPPED_PAGES, COLUMN_DRIVER_CALLS,
     COLUMN_GPU_WAITS, COLUMN_REPEATS, COLUMN_PROBES, COLUMN_STOP_OP, COLUMN_STOP_REASON, COLUMN_STOP_TEXT,
-    COLUMN_THREADS,
+    COLUMN_THREADS, COLUMN_COUNT,
 };
 static const row_column row_holes_columns[] = {
     COLUMN_POLICY, COLUMN_HOLES, COLUMN_NS_PER_PAIR, COLUMN_PAIR_INSTRUCTIONS, COLUMN_RATIO, COLUMN_RATIO_LOW,
     COLUMN_RATIO_HIGH, COLUMN_DEVICE, COLUMN_SEED, COLUMN_STATUS, COLUMN_DRIVER_CALLS, COLUMN_ROUNDS, COLUMN_TARGET,
-    COLUMN_MET, COLUMN_ENDED,
+    COLUMN_MET, COLUMN_ENDED, COLUMN_COUNT,
 };
 static const row_column row_bench_columns[] = {
     COLUMN_CASE, COLUMN_POLICY, COLUMN_AGAINST, COLUMN_NS_PER_PAIR, COLUMN_AGAINST_NS, COLUMN_RATIO, COLUMN_RATIO_LOW,
     COLUMN_RATIO_HIGH, COLUMN_PAIR_INSTRUCTIONS, COLUMN_AGAINST_INSTRUCTIONS, COLUMN_TARGET, COLUMN_MET,
-    COLUMN_SEED, COLUMN_ROUNDS, COLUMN_ENDED,
+    COLUMN_SEED, COLUMN_ROUNDS, COLUMN_ENDED, COLUMN_COUNT,
 };
 
-#define X(name, text, unit, timed, sense, note) COLUMN_##name,
-static const row_column row_rounds_columns[] = {
-    ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) COLUMN_ROUNDS, COLUMN_OOM_ROUND, COLUMN_OOM_ROUND_OP,
-    ROW_STEADY_COLUMNS(X)
-};
-#undef X
-
-size_t row_columns(row_kind kind, const row_column **columns)
+const row_column *row_columns(row_kind kind)
 {
-#define X(list) { list, sizeof list / sizeof list[0] }
-    static const struct { const row_column *columns; size_t count; } lists[] = {
-        [ROW_RUN] = X(row_run_columns), [ROW_CAPACITY] = X(row_capacity_columns), [ROW_HOLES] = X(row_holes_columns),
-        [ROW_BENCH] = X(row_bench_columns), [ROW_BATCH] = X(row_batch_columns),
-        [ROW_ROUNDS] = X(row_rounds_columns),
+    static const row_column *const lists[] = {
+        [ROW_RUN] = row_run_columns, [ROW_ROUNDS] = row_rounds_columns, [ROW_CAPACITY] = row_capacity_columns,
+        [ROW_BATCH] = row_batch_columns, [ROW_HOLES] = row_holes_columns, [ROW_BENCH] = row_bench_columns,
     };
-#undef X
-    *columns = lists[kind].columns;
-    return lists[kind].count;
+    return lists[kind];
 }
 
 int row_is_run(row_kind kind)
@@ -91,10 +86,9 @@ int row_is_run(row_kind kind)
 
 int row_has(row_kind kind, row_column column)
 {
-    const row_column *columns;
-    size_t count = row_columns(kind, &columns);
-    while (count && columns[count - 1] != column) count--;
-    return count != 0;
+    const row_column *at = row_columns(kind);
+    while (*at != COLUMN_COUNT && *at != column) at++;
+    return *at != COLUMN_COUNT;
 }
 
 int row_list_has(const row_list *list, row_column column)
@@ -174,21 +168,16 @@ const char *row_list_note(const row_list *list, char *text, size_t size)
     return text;
 }
 
-const char *cell_print(const cell *self, char *text, size_t size)
-{
-    if (size) text[0] = '\0';
-    switch (self->kind) {
-    case CELL_NONE:   break;
-    case CELL_COUNT:  snprintf(text, size, "%" PRIu64, self->count); break;
-    case CELL_TENTHS: snprintf(text, size, "%.1f", self->real); break;
-    case CELL_RATIO:  snprintf(text, size, "%.4f", self->real); break;
-    case CELL_HEX:    snprintf(text, size, "%016" PRIx64, self->count); break;
-    case CELL_TEXT:   snprintf(text, size, "%s", self->text); break;
-    }
-    return text;
-}
-
 const char *cell_text(const cell *self, char text[CELL_ROOM])
 {
-    return self->kind == CELL_TEXT ? self->text : cell_print(self, text, CELL_ROOM);
+    text[0] = '\0';
+    switch (self->kind) {
+    case CELL_NONE:   break;
+    case CELL_COUNT:  snprintf(text, CELL_ROOM, "%" PRIu64, self->count); break;
+    case CELL_TENTHS: snprintf(text, CELL_ROOM, "%.1f", self->real); break;
+    case CELL_RATIO:  snprintf(text, CELL_ROOM, "%.4f", self->real); break;
+    case CELL_HEX:    snprintf(text, CELL_ROOM, "%016" PRIx64, self->count); break;
+    case CELL_TEXT:   return self->text;
+    }
+    return text;
 }

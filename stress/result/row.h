@@ -191,8 +191,8 @@ typedef struct row_list {
     size_t      other_count;
 } row_list;
 
-/* The columns that files of this command have, in order; how many. */
-size_t      row_columns(row_kind kind, const row_column **columns);
+/* The columns that files of this command have, in order, then COLUMN_COUNT. */
+const row_column *row_columns(row_kind kind);
 int         row_has(row_kind kind, row_column column);
 int         row_list_has(const row_list *list, row_column column);
 int         row_is_run(row_kind kind);           /* RUN, ROUNDS */
@@ -216,9 +216,7 @@ int  row_is_first(const row_list *list, size_t first, size_t row_index);
 enum { ROW_NOTE_ROOM = 256 };
 const char *row_list_note(const row_list *list, char *text, size_t size);
 
-/* As files have it: no quotes, "" for none. Texts longer than size are cut. Returns text. */
-const char *cell_print(const cell *self, char *text, size_t size);
-/* The same, whole: text, or the cell's own. */
+/* As files have it: no quotes, "" for none. Returns text, or the cell's own. */
 enum { CELL_ROOM = 64 };
 const char *cell_text(const cell *self, char text[CELL_ROOM]);
 
