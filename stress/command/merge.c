@@ -49,7 +49,7 @@ static int merge_read(merge_file *file, const char *path, problem *why)
 static int merge_is_whole(const merge_file *file, problem *why)
 {
     const shard_mark *mark = &file->mark;
-    uint64_t expected = shard_rows(mark->index, mark->count, mark->rows);
+    uint64_t expected = shard_rows(mark, mark->rows);
     if (file->rows.count == expected) return 0;
     return problem_set(why, EXIT_HARNESS, "%s: shard %" PRIu64 "/%" PRIu64 " has %zu rows, expected %" PRIu64
                        ": it must run again", file->path, mark->index, mark->count, file->rows.count, expected);

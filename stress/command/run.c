@@ -92,7 +92,7 @@ static void run_partial(run *self, const char *cause)
     row_list *list = &self->report.list;
     for (size_t index = 0; index < list->count; index++) done += !list->rows[index].is_baseline;
     snprintf(self->partial, sizeof self->partial, "%zu of %s%" PRIu64 " rows, then %s", done,
-             self->repeats.is_auto ? "at most " : "", shard_rows(mark->index, mark->count, mark->rows), cause);
+             self->repeats.is_auto ? "at most " : "", shard_rows(mark, mark->rows), cause);
     list->partial = self->partial;
 }
 
@@ -157,7 +157,7 @@ static int run_row(const run *self, const runner_job *job, row *made, runner_out
 static int run_one(run *self, const plan_workload *workload, const policy *chosen, int is_baseline)
 {
     char label[256], shown[200];
-    runner_outcome outcome = { PASS_OK, 0, 0, 0, 0, 0 };
+    runner_outcome outcome = { PASS_OK, 0, 0, 0, 0 };
     row *made = &self->report.list.rows[self->report.list.count++];
     const runner_job job = { &self->plan, workload, chosen, is_baseline, run_parts(self, is_baseline) };
     snprintf(label, sizeof label, "%s/%s", workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
@@ -181,7 +181,8 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     if (is_baseline && !outcome.kept) return 1;  /* nobody asked for the baseline: it fails no run */
     run_raise(self, outcome.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS);
     program_say("%s: %s: %s\n", label, made->cells[COLUMN_STATUS].text, made->note);
-    const int is_search = outcome.is_search;     /* else the run is cut where it failed */
+    /* only the same search shows it again; else the run is cut where it failed */
+    const int is_search = self->report.list.kind == ROW_BATCH;
     const int is_cut = !is_search && outcome.needed_ops < workload->stream.alloc_count + workload->stream.free_count;
     const repro line = { is_search ? self->asked->command : "run", self->asked, self->plan.device, workload->text,
                          chosen->text, 0, is_search ? self->plan.repeats : 0,
@@ -206,7 +207,8 @@ static int run_lacks_baseline(const run *self, const plan_workload *workload)
 /* Rows of the workload that are this shard's. */
 static uint64_t run_owned(const run *self, const plan_workload *workload)
 {
-    return shard_owned(&self->mark, workload->first * self->mark.times, workload->case_count * self->mark.times);
+    const uint64_t first = workload->first * self->mark.times, count = workload->case_count * self->mark.times;
+    return shard_rows(&self->mark, first + count) - shard_rows(&self->mark, first);
 }
 
 /* Every policy once. Every second time the last comes first: what gets slower or faster while the run lasts, the

@@ -69,7 +69,6 @@ int oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_
     run->starts[rank].address = map->spans[block].address = address;
     run->starts[rank].block = block;
     map->spans[block].bytes = bytes;
-    map->count++;
     return 1;
 }
 
@@ -80,7 +79,6 @@ void oracle_map_remove(oracle_map *map, uint32_t block)
     memmove(&run->starts[rank - 1], &run->starts[rank], (run->count-- - rank) * sizeof *run->starts);
     if (!run->count && map->run_count > 1) oracle_map_drop_run(map, number);
     map->spans[block].bytes = 0;
-    map->count--;
 }
 
 /* ---- The checks of the shadow model, each with a name */
@@ -89,8 +87,7 @@ struct oracle {
     oracle_settings settings;
     problem         why;                         /* of a device that fails */
     oracle_map      map;                         /* live blocks, each as long as it occupies */
-    uint64_t        requested_bytes, live_bytes; /* sums over live blocks */
-    uint64_t        alloc_count, free_count;     /* of more than 0 bytes */
+    oracle_sums     known;                       /* of blocks of more than 0 bytes */
     uint64_t        due_check_op;                /* gpuarena_check is next made at this op */
     char            violation[400];
     oracle_fault    whose;
@@ -100,6 +97,8 @@ oracle *oracle_create(const oracle_settings *settings)
 {
     oracle *made = program_need(1, sizeof *made);
     made->settings = *settings;
+    made->known.limit_bytes = settings->limit_bytes;
+    made->known.holder = settings->rounds_up ? NULL : settings->device;
     oracle_map_init(&made->map, settings->block_count);
     made->due_check_op = ORACLE_CHECK_OPS;
     return made;
@@ -172,9 +171,10 @@ int oracle_alloc(oracle *self, uint64_t op, uint32_t block, const void *ptr, uin
                              PRIu32 " in them", occupied, other);
     }
     self->map.spans[block].requested_bytes = bytes;
-    self->requested_bytes += bytes;
-    self->live_bytes += occupied;
-    self->alloc_count++;
+    self->known.requested_bytes += bytes;
+    self->known.live_bytes += occupied;
+    self->known.live_count++;
+    self->known.alloc_count++;
     if (!oracle_minds_content(self, block)) return 0;
     if (!device_fill(self->settings.device, stream, ptr, bytes, oracle_owner(block), &self->why)) return 0;
     return oracle_stick(self, op, block);
@@ -201,9 +201,10 @@ int oracle_free(oracle *self, uint64_t op, uint32_t block)
     if (oracle_touch(self, op, block)) return -1;
     const oracle_span *span = &self->map.spans[block];
     if (!span->bytes) return 0;
-    self->requested_bytes -= span->requested_bytes;
-    self->live_bytes -= span->bytes;
-    self->free_count++;
+    self->known.requested_bytes -= span->requested_bytes;
+    self->known.live_bytes -= span->bytes;
+    self->known.live_count--;
+    self->known.free_count++;
     oracle_map_remove(&self->map, block);
     return 0;
 }
@@ -305,15 +306,13 @@ int oracle_settle(oracle *self, uint64_t op, const gpuarena_stats *stats)
     if (self->violation[0]) return -1;
     if (self->settings.verify == VERIFY_OFF) return 0;
     if (self->settings.verify == VERIFY_SAMPLE && op % ORACLE_SAMPLE) return 0;
-    if (self->settings.arena && stats) {
-        const oracle_sums known = { self->requested_bytes, self->live_bytes, self->map.count, self->alloc_count,
-                                    self->free_count, self->settings.limit_bytes,
-                                    self->settings.rounds_up ? NULL : self->settings.device };
-        if (oracle_differ(&known, stats, text, sizeof text)) return oracle_found(self, op, text);
+    if (self->settings.arena && stats && oracle_differ(&self->known, stats, text, sizeof text)) {
+        return oracle_found(self, op, text);
     }
     if (oracle_judge(self, op)) return -1;
     if (op < self->due_check_op) return 0;
-    self->due_check_op = op + (self->map.count > ORACLE_CHECK_OPS ? self->map.count : ORACLE_CHECK_OPS);
+    self->due_check_op = op + ORACLE_CHECK_OPS;
+    memory_raise(&self->due_check_op, op + self->known.live_count);
     return oracle_check(self, op);
 }
 
@@ -325,7 +324,7 @@ int oracle_end(oracle *self, uint64_t op, uint64_t reserved_bytes)
     if (self->settings.verify == VERIFY_OFF) return 0;
     device_count(self->settings.device, &counted);
     const oracle_fact facts[] = {
-        { "live_at_end", 0, self->map.count, NULL }, { "reserved_at_end", 0, reserved_bytes, NULL },
+        { "live_at_end", 0, self->known.live_count, NULL }, { "reserved_at_end", 0, reserved_bytes, NULL },
         { "held_at_end", 0, counted.held_bytes, NULL },
     };
     if (oracle_is_false(facts, sizeof facts / sizeof facts[0], text, sizeof text)) {

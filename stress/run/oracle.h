@@ -25,7 +25,6 @@ typedef struct oracle_map {
     oracle_span *spans;                          /* by block number */
     oracle_run **runs;                           /* by address; each block ends at or before the next begins */
     size_t       run_count, run_capacity;
-    size_t       count;                          /* blocks */
 } oracle_map;
 
 void oracle_map_init(oracle_map *map, uint32_t block_count);

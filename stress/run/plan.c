@@ -440,9 +440,9 @@ int shard_find(shard_mark *made, const char *text, problem *why)
     return shard_check(made, why);
 }
 
-uint64_t shard_rows(uint64_t index, uint64_t count, uint64_t rows)
+uint64_t shard_rows(const shard_mark *mark, uint64_t rows)
 {
-    return rows / count + (rows % count > index);
+    return rows / mark->count + (rows % mark->count > mark->index);
 }
 
 const char *shard_mark_print(const shard_mark *mark, char *text, size_t size)
@@ -482,16 +482,11 @@ char *shard_path(const char *text, const shard_mark *mark)
 
 /* ---- The rows of a run */
 
-uint64_t shard_owned(const shard_mark *mark, uint64_t first, uint64_t count)
-{
-    return shard_rows(mark->index, mark->count, first + count) - shard_rows(mark->index, mark->count, first);
-}
-
 const char *shard_part(const shard_mark *mark, char *text, size_t size)
 {
     if (mark->count == 1) return NULL;
     snprintf(text, size, "shard %" PRIu64 "/%" PRIu64 ": %" PRIu64 " of %" PRIu64 " rows", mark->index, mark->count,
-             shard_rows(mark->index, mark->count, mark->rows), mark->rows);
+             shard_rows(mark, mark->rows), mark->rows);
     return text;
 }
 
@@ -531,7 +526,7 @@ int shard_start(shard_mark *mark, const cli *asked, const plan *made, uint64_t t
     mark->rows = made->case_count * times;
     if (mark->count == 1) return 0;
     program_say("shard %" PRIu64 "/%" PRIu64 ", %" PRIu64 " of %" PRIu64 " rows, from %s\n", mark->index,
-            mark->count, shard_rows(mark->index, mark->count, mark->rows), mark->rows, mark->source);
+            mark->count, shard_rows(mark, mark->rows), mark->rows, mark->source);
     if (!asked->values[CLI_FAIL_IF].given) return 0;
     return problem_set(why, EXIT_USAGE, "--fail-if: not on one shard: give it to %s merge, for all rows",
                        program_name());

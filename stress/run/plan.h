@@ -74,7 +74,7 @@ enum { SHARD_MARK_ROOM = 200 };
 /* --shard's text (NULL: not given): i/n, none, or auto/n where the environment has an index alone. Without it what a
    Slurm array, MPI or a Kubernetes job says. -1 and a problem, EXIT_USAGE. */
 int      shard_find(shard_mark *made, const char *text, problem *why);
-uint64_t shard_rows(uint64_t index, uint64_t count, uint64_t rows);          /* how many of all rows it has */
+uint64_t shard_rows(const shard_mark *mark, uint64_t rows);                  /* how many of the first rows it has */
 
 const char *shard_mark_print(const shard_mark *mark, char *text, size_t size);       /* without the newline */
 int      shard_mark_read(slice line, shard_mark *mark);                      /* 0, or -1: the line is no mark */
@@ -86,8 +86,6 @@ char    *shard_path(const char *text, const shard_mark *mark);
 int      shard_start(shard_mark *mark, const cli *asked, const plan *made, uint64_t times, problem *why);
 const char *shard_part(const shard_mark *mark, char *text, size_t size);     /* "shard 1/4: 3 of 12 rows";
                                                                                 NULL: all */
-/* How many of so many rows from the first on are this shard's. */
-uint64_t shard_owned(const shard_mark *mark, uint64_t first, uint64_t count);
 
 /* ---- The command line that shows a failure again: options that shape results, and no more */
 

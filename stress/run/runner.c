@@ -714,7 +714,6 @@ static void batch_row(const runner_job *job, row *made, runner_outcome *outcome)
     problem why = { 0, "" };
     batch self = { .times = asked->repeats, .runs = { .job = job, .made = made, .outcome = outcome } };
     runner_identity(job, made);
-    outcome->is_search = 1;
     row_count(made, COLUMN_REPEATS, self.times ? self.times : 1);
     int failed = batch_begin(&self, job->workload->text, &asked->options, asked->vary, &why)
         || batch_lowest(&self, &why) || batch_room(&self, &why);

@@ -22,7 +22,6 @@ typedef struct runner_outcome {
                                                     0: the device could not be opened */
     int         kept;                            /* memory could not be given back to the device */
     uint64_t    limit_bytes, capacity_bytes;     /* it needs this limit, a simulated device this large; 0: as asked */
-    int         is_search;                       /* only the same search shows it again, not one run */
 } runner_outcome;
 
 /* What of the options means nothing to the command that makes rows of this kind; and of the plan, of which a shard
