@@ -78,32 +78,6 @@ void device_table_clear(device_table *self)
     memset(self, 0, sizeof *self);
 }
 
-/* ---- Entries in the order in which they came */
-
-id_entry *id_map_find(const id_map *map, uint64_t id)
-{
-    uint64_t number = device_table_find(&map->index, id);
-    return number ? &map->entries[number - 1] : NULL;
-}
-
-id_entry *id_map_add(id_map *map, uint64_t id)
-{
-    id_entry *found = id_map_find(map, id);
-    if (found) return found;
-    ARRAY_RESERVE(map->entries, map->capacity, map->count + 1);
-    found = &map->entries[map->count++];
-    *found = (id_entry){ .id = id };
-    device_table_add(&map->index, id, map->count);
-    return found;
-}
-
-void id_map_free(id_map *map)
-{
-    free(map->entries);
-    device_table_clear(&map->index);
-    memset(map, 0, sizeof *map);
-}
-
 /* ---- A search tree by keys that is a heap by random ranks: hardly ever deep, whatever the order of additions */
 
 static int treap_is_before(const treap_node *node, uint64_t key, uint64_t tie)

@@ -52,31 +52,6 @@ uint64_t device_table_find(const device_table *self, uint64_t address);      /* 
 uint64_t device_table_take(device_table *self, uint64_t address);            /* likewise; and it has none any more */
 void     device_table_clear(device_table *self);
 
-/* ---- What became of 64-bit ids */
-
-typedef enum id_state { ID_UNKNOWN, ID_LIVE, ID_FREED } id_state;
-
-typedef struct id_entry {
-    uint64_t id;
-    uint64_t line;                               /* of its last allocation or free */
-    uint32_t value;                              /* the block */
-    id_state state;
-} id_entry;
-
-typedef struct id_map {                          /* zeroed: empty */
-    id_entry    *entries;
-    size_t       capacity, count;
-    device_table index;                          /* by id: the entry, from 1 */
-} id_map;
-
-/* The id's entry, or NULL: never added. */
-id_entry *id_map_find(const id_map *map, uint64_t id);
-
-/* The id's entry, good until the next add; a new one is ID_UNKNOWN. */
-id_entry *id_map_add(id_map *map, uint64_t id);
-
-void id_map_free(id_map *map);
-
 /* ---- Ordered sets: a treap of nodes by their keys, each with a weight, so that the first node of some weight is
         found as quickly as one by its key */
 

@@ -229,7 +229,10 @@ void json_text(FILE *out, const char *text)
 static void text_convert(FILE *out, const char *conversion, text_escape *escape, va_list *values)
 {
     switch (conversion[strlen(conversion) - 1]) {
-    case 's': escape(out, va_arg(*values, const char *)); return;
+    case 's':
+        if (escape) escape(out, va_arg(*values, const char *));
+        else fputs(va_arg(*values, const char *), out);
+        return;
     case 'g':
     case 'f': fprintf(out, conversion, va_arg(*values, double)); return;
     default:  break;

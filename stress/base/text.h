@@ -64,7 +64,7 @@ void json_text(FILE *out, const char *text);
 /* ---- Either, among what is written as it is */
 
 /* As fprintf, but that the text of a %s is escaped: text_print(out, xml_text, "<li>%s, %d</li>", name, count). Of
-   conversions %s, %d, %u, %x, %zu and PRIu64, and %f and %g with a precision. */
+   conversions %s, %d, %u, %x, %zu and PRIu64, and %f and %g with a precision. escape NULL: it is written as it is. */
 typedef void text_escape(FILE *out, const char *text);
 void text_print(FILE *out, text_escape *escape, const char *format, ...) PROBLEM_FORMAT(3, 4);
 

@@ -151,13 +151,6 @@ static void compare_decide(compare_row *pair)
     }
 }
 
-static void compare_name(const row *of)
-{
-    char held[CELL_ROOM];
-    const char *workload = row_workload(of), *holes = cell_text(&of->cells[COLUMN_HOLES], held);
-    printf("%s%s%s%s%s", workload, *workload ? "/" : "", case_policy(of), *holes ? " holes " : "", holes);
-}
-
 static void compare_say(compare *self, const compare_row *pair)
 {
     compare_found all = pair->exact > pair->timed ? pair->exact : pair->timed;
@@ -166,7 +159,7 @@ static void compare_say(compare *self, const compare_row *pair)
     if (self->asked->values[CLI_QUIET].given && all == COMPARE_SAME) return;
     printf("%-8s time %-9s  ", compare_exact_names[pair->exact],
            pair->has_times ? compare_timed_names[pair->timed] : "-");
-    compare_name(pair->to);
+    row_name(stdout, NULL, pair->to, 0);
     printf("\n%s", pair->text);
 }
 
@@ -177,7 +170,7 @@ static void compare_alone(compare *self, const row *of, int is_after)
     ++*(is_after ? &self->only_after : &self->only_before);
     self->rows++;
     printf("ONLY IN %s  ", is_after ? "B" : "A");
-    compare_name(of);
+    row_name(stdout, NULL, of, 0);
     for (size_t at = 0; at < sizeof keys / sizeof keys[0]; at++) {
         char text[CELL_ROOM];
         const char *key = cell_text(&of->cells[keys[at]], text);
@@ -254,14 +247,14 @@ static int compare_rows(compare *self, problem *why)
     for (size_t line = 0; line < self->before.count; line++) {
         const row *before = &self->before.rows[line];
         if (case_is_repeat(&self->by_before, line)) continue;
-        size_t after = case_find(&self->in_after, before, case_policy(before));
+        size_t after = case_find(&self->in_after, before, row_policy(before));
         if (after == SIZE_MAX) compare_alone(self, before, 0);
         else compare_case(self, line, after);
     }
     for (size_t line = 0; line < list->count; line++) {
         const row *of = &list->rows[line];
         if (case_is_repeat(&self->by_after, line)) continue;
-        if (case_find(&self->in_before, of, case_policy(of)) != SIZE_MAX) continue;
+        if (case_find(&self->in_before, of, row_policy(of)) != SIZE_MAX) continue;
         compare_alone(self, of, 1);
     }
     self->lost_columns = compare_lost(&self->before, list, "ONLY IN A");

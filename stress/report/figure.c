@@ -24,7 +24,7 @@ typedef void figure_draw(drawing *self);
 
 static const char *figure_policy(const row *shown, size_t letters, char text[64])
 {
-    policy_name_shown(shown->cells[COLUMN_POLICY].text, text, 64);
+    policy_name_shown(row_policy(shown), text, 64);
     table_cut(text, letters);
     return text;
 }

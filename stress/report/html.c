@@ -120,14 +120,15 @@ static void html_verdicts(FILE *out, const gate *gates)
           "<th scope=\"col\" class=\"w\">limit</th></tr></thead>\n<tbody>\n", out);
     for (size_t index = 0; index < gates->verdict_count && index < HTML_MOST_ROWS; index++) {
         const gate_verdict *shown = &gates->verdicts[index];
-        char of[900];
-        if (*shown->workload && strcmp(above, shown->workload)) html_group_line(out, shown->workload, 5);
-        above = shown->workload;
+        char of[900], held[CELL_ROOM];
+        const char *workload = row_workload(shown->of), *holes = cell_text(&shown->of->cells[COLUMN_HOLES], held);
+        if (*workload && strcmp(above, workload)) html_group_line(out, workload, 5);
+        above = workload;
         fputs(gate_fails(gates, shown) ? "<tr class=\"oom\">" : "<tr>", out);
         text_print(out, xml_text, "<td class=\"w\">%s%s%s</td><td class=\"w\">%s</td><td class=\"w\">%s</td>"
                    "<td class=\"w\">%s</td><td class=\"w\">%s</td></tr>\n",
-                   policy_name_shown(shown->policy, of, sizeof of), *shown->holes ? " free blocks " : "",
-                   shown->holes, gate_outcome_name(shown->outcome), shown->judged->text, shown->value, shown->limit);
+                   policy_name_shown(row_policy(shown->of), of, sizeof of), *holes ? " free blocks " : "",
+                   holes, gate_outcome_name(shown->outcome), shown->judged->text, shown->value, shown->limit);
     }
     fputs("</tbody></table></div>\n", out);
 }
@@ -199,7 +200,7 @@ static void html_failures(FILE *out, const report *page)
         const char *workload = shown->cells[COLUMN_WORKLOAD].text;
         const uint64_t times = list->kind == ROW_BATCH ? page->asked->values[CLI_TIMES].number : 0;
         const repro line = { page->asked->command, page->asked, page->device, workload ? workload : "",
-                             shown->cells[COLUMN_POLICY].text, 0, times, UINT64_MAX, 0, 0, NULL };
+                             row_policy(shown), 0, times, UINT64_MAX, 0, 0, NULL };
         figure_title(&words, shown, 1, "");
         text_print(out, xml_text, "<p><strong>%s</strong>: %s</p>\n", words.title,
                    *shown->note ? shown->note : row_status(shown));

@@ -11,28 +11,27 @@ static int junit_is_error(const row *shown)
 
 /* Begins a case of this row and, unless that is "", the rule that judged it. Readers take cases of one name for one
    case: those that come again, as repeats do, have a number. */
-static void junit_case(FILE *out, id_map *names, const char *workload, const char *policy, const char *holes,
-                       const char *judged)
+static void junit_case(FILE *out, device_table *names, const row *of, const char *judged)
 {
     char *text;
     size_t length;
     FILE *name = program_stream(&text, &length);
-    text_print(name, xml_text, "<testcase classname=\"%s%s%s%s%s\" name=\"%s%s", workload, *workload ? "/" : "",
-               policy, *holes ? " holes " : "", holes, *judged ? "fail if " : "runs", judged);
+    fputs("<testcase classname=\"", name);
+    row_name(name, xml_text, of, 0);
+    text_print(name, xml_text, "\" name=\"%s%s", *judged ? "fail if " : "runs", judged);
     fclose(name);
-    id_entry *before = id_map_add(names, slice_hash(slice_of(text)));
+    const uint64_t hash = slice_hash(slice_of(text)), before = device_table_find(names, hash);
+    device_table_add(names, hash, 1);
     fputs(text, out);
-    if (before->value++) fprintf(out, " #%" PRIu32, before->value);
+    if (before) fprintf(out, " #%" PRIu64, before + 1);
     fputc('"', out);
     free(text);
 }
 
-static void junit_rows(FILE *out, id_map *names, const row_list *list)
+static void junit_rows(FILE *out, device_table *names, const row_list *list)
 {
-    char holes[CELL_ROOM];
     for (const row *shown = list->rows; shown < list->rows + list->count; shown++) {
-        junit_case(out, names, row_workload(shown), shown->cells[COLUMN_POLICY].text,
-                   cell_text(&shown->cells[COLUMN_HOLES], holes), "");
+        junit_case(out, names, shown, "");
         if (!junit_is_error(shown)) fputs("/>\n", out);
         else {
             text_print(out, xml_text, "><error type=\"%s\" message=\"%s\"/></testcase>\n",
@@ -44,11 +43,11 @@ static void junit_rows(FILE *out, id_map *names, const row_list *list)
                "message=\"%s\"/></testcase>\n", list->partial);
 }
 
-static void junit_verdicts(FILE *out, id_map *names, const gate *gates)
+static void junit_verdicts(FILE *out, device_table *names, const gate *gates)
 {
     for (size_t index = 0; index < gates->verdict_count; index++) {
         const gate_verdict *shown = &gates->verdicts[index];
-        junit_case(out, names, shown->workload, shown->policy, shown->holes, shown->judged->text);
+        junit_case(out, names, shown->of, shown->judged->text);
         if (shown->outcome == GATE_PASS) {
             fputs("/>\n", out);
             continue;
@@ -65,7 +64,7 @@ static void junit_write(FILE *out, const report *material)
     const row_list *list = &material->list;
     const gate *gates = &material->gates;
     size_t partial = list->partial != NULL, errors = partial, failed = gate_failed(gates);
-    id_map names = { .count = 0 };
+    device_table names = { .count = 0 };
     for (size_t index = 0; index < list->count; index++) errors += (size_t)junit_is_error(&list->rows[index]);
     fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
                  "<testsuite name=\"gpuarena stress%s%.*s\" "
@@ -79,7 +78,7 @@ static void junit_write(FILE *out, const report *material)
     fputs("</properties>\n", out);
     junit_rows(out, &names, list);
     junit_verdicts(out, &names, gates);
-    id_map_free(&names);
+    device_table_clear(&names);
     fputs("</testsuite>\n</testsuites>\n", out);
 }
 

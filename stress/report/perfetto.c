@@ -33,7 +33,7 @@ static void perfetto_name(const perfetto *self, const char *name)
 static void perfetto_name_row(const perfetto *self, const row *shown)
 {
     char name[1024];
-    snprintf(name, sizeof name, "%s, %s", shown->cells[COLUMN_POLICY].text, shown->cells[COLUMN_WORKLOAD].text);
+    snprintf(name, sizeof name, "%s, %s", row_policy(shown), shown->cells[COLUMN_WORKLOAD].text);
     perfetto_name(self, name);
     perfetto_event(self, "M", ",");
     fprintf(self->out, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%zu}}", self->process);

@@ -50,7 +50,6 @@ static void summary_text(FILE *out, const char *text)
 static void summary_verdicts(FILE *out, const gate *gates)
 {
     size_t left_out = 0, told = 0;
-    char policy[1024];
     gate_write_sum(out, gates);
     fputs("\n\n| verdict | row | fail if | value | limit |\n|---|---|---|---|---|\n", out);
     for (const gate_verdict *shown = gates->verdicts; shown < gates->verdicts + gates->verdict_count; shown++) {
@@ -61,9 +60,8 @@ static void summary_verdicts(FILE *out, const gate *gates)
         }
         told++;
         fprintf(out, "| %s%s%s | ", strong, gate_outcome_name(shown->outcome), strong);
-        text_print(out, summary_text, "%s%s%s%s%s | %s | %s | %s |\n", shown->workload, *shown->workload ? "/" : "",
-                   policy_name_shown(shown->policy, policy, sizeof policy), *shown->holes ? " free blocks " : "",
-                   shown->holes, shown->judged->text, shown->value, shown->limit);
+        row_name(out, summary_text, shown->of, 1);
+        text_print(out, summary_text, " | %s | %s | %s |\n", shown->judged->text, shown->value, shown->limit);
     }
     if (left_out) fprintf(out, "\n%zu verdicts are left out, those that pass first\n", left_out);
     fputc('\n', out);

@@ -302,7 +302,7 @@ static int verdict_is(const row *shown, const char *status, row_column column, u
 
 static int verdict_is_policy(const row *one, const row *other)
 {
-    return !strcmp(one->cells[COLUMN_POLICY].text, other->cells[COLUMN_POLICY].text);
+    return !strcmp(row_policy(one), row_policy(other));
 }
 
 /* The first such row of each policy, --repeat or not; how many. */
@@ -325,7 +325,7 @@ static void verdict_names(verdict *self, size_t count)
     size_t most = count > VERDICT_MOST_NAMES ? VERDICT_MOST_NAMES - 1 : count;
     for (size_t said = 0; said < most; said++) {
         text_add(self->text, VERDICT_ROOM, "%s%s", !said ? "" : said + 1 == count ? " and " : ", ",
-                 table_policy_name(self->found[said]->cells[COLUMN_POLICY].text, name, sizeof name));
+                 table_policy_name(row_policy(self->found[said]), name, sizeof name));
     }
     if (count > most) text_add(self->text, VERDICT_ROOM, " and %zu others", count - most);
 }
@@ -354,7 +354,7 @@ static void verdict_one(verdict *self, const row *only, int is_alone)
     char name[1024];
     uint64_t calls = only->cells[COLUMN_DRIVER_CALLS].count;
     text_add(self->text, VERDICT_ROOM, is_alone ? "%s takes " : "only %s completes, with ",
-             table_policy_name(only->cells[COLUMN_POLICY].text, name, sizeof name));
+             table_policy_name(row_policy(only), name, sizeof name));
     verdict_amount(self, only);
     text_add(self->text, VERDICT_ROOM, ", and %s%" PRIu64 " driver call%s", is_alone ? "makes " : "", calls,
              calls == 1 ? "" : "s");
@@ -658,7 +658,7 @@ static void table_sentence(const table *self, const row *named, const char *betw
     const cell *of = &named->cells[self->list->kind == ROW_HOLES ? COLUMN_HOLES : COLUMN_WORKLOAD];
     snprintf(line, sizeof line, "%s/%s%s%s", of->kind == CELL_TEXT ? table_name(of->text, name, sizeof name)
              : cell_text(of, name),
-             table_policy_name(named->cells[COLUMN_POLICY].text, policy, sizeof policy), between, text);
+             table_policy_name(row_policy(named), policy, sizeof policy), between, text);
     table_fold(self, line);
 }
 

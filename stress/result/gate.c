@@ -85,11 +85,6 @@ const char *interval_show(const interval *self, column_unit unit, char *text, si
 
 /* ---- Finding rows by their keys */
 
-const char *case_policy(const row *of)
-{
-    return of->cells[COLUMN_POLICY].text;
-}
-
 /* Of all that makes it the case that it is, with this policy instead of its own. */
 static uint64_t case_hash(const case_index *in, const row *of, const char *policy)
 {
@@ -105,7 +100,7 @@ static uint64_t case_hash(const case_index *in, const row *of, const char *polic
 static int case_is(const case_index *in, const row *one, const row *like, const char *policy)
 {
     char text[CELL_ROOM], other[CELL_ROOM];
-    int same = !strcmp(case_policy(one), policy);
+    int same = !strcmp(row_policy(one), policy);
     for (int at = 0; at < COLUMN_COUNT && same; at++) {
         same = !in->is_key[at] || !strcmp(cell_text(&one->cells[at], text), cell_text(&like->cells[at], other));
     }
@@ -116,8 +111,8 @@ static int case_is(const case_index *in, const row *one, const row *like, const 
 static uint64_t case_place(const case_index *in, const row *of, const char *policy)
 {
     uint64_t number = case_hash(in, of, policy);
-    for (const id_entry *first; (first = id_map_find(&in->cases, number)) != NULL; number++) {
-        if (case_is(in, &in->list->rows[first->value], of, policy)) break;
+    for (uint64_t first; (first = device_table_find(&in->cases, number)) != 0; number++) {
+        if (case_is(in, &in->list->rows[first - 1], of, policy)) break;
     }
     return number;
 }
@@ -132,30 +127,28 @@ void case_index_make(case_index *self, const row_list *list, const row_list *lik
     }
     for (size_t line = list->count; line--;) {   /* the first comes last, and stays */
         const row *of = &list->rows[line];
-        id_entry *first = id_map_add(&self->cases, case_place(self, of, case_policy(of)));
-        self->next[line] = first->state == ID_LIVE ? first->value : SIZE_MAX;
-        first->state = ID_LIVE;
-        first->value = (uint32_t)line;
+        const uint64_t place = case_place(self, of, row_policy(of));
+        self->next[line] = (size_t)device_table_take(&self->cases, place) - 1;
+        device_table_add(&self->cases, place, line + 1);
     }
 }
 
 void case_index_free(case_index *self)
 {
-    id_map_free(&self->cases);
+    device_table_clear(&self->cases);
     free(self->next);
     memset(self, 0, sizeof *self);
 }
 
 size_t case_find(const case_index *in, const row *like, const char *policy)
 {
-    const id_entry *first = id_map_find(&in->cases, case_place(in, like, policy));
-    return first ? first->value : SIZE_MAX;
+    return (size_t)device_table_find(&in->cases, case_place(in, like, policy)) - 1;
 }
 
 int case_is_repeat(const case_index *in, size_t line)
 {
     const row *of = &in->list->rows[line];
-    return case_find(in, of, case_policy(of)) < line;
+    return case_find(in, of, row_policy(of)) < line;
 }
 
 int case_agrees(const case_rows *of, row_column column)
@@ -607,7 +600,7 @@ static void gate_judge_word(const gate *self, const row *of, gate_verdict *made)
     const char *found = cell_text(&of->cells[judged->measure], mine), *limit = judged->word;
     if (*found) snprintf(made->value, sizeof made->value, "%s", found);
     if (judged->reference) {
-        size_t line = case_find(&self->by_base, of, made->policy);
+        size_t line = case_find(&self->by_base, of, row_policy(of));
         if (line != SIZE_MAX) limit = cell_text(&self->base->rows[line].cells[judged->measure], theirs);
     }
     if (limit && *limit) snprintf(made->limit, sizeof made->limit, "%s", limit);
@@ -637,7 +630,7 @@ static interval gate_limit(const gate *self, const row *of, gate_verdict *made)
     interval limit = { 1, 0, 1, 0.0L, 0.0L, 0.0L };
     if (judged->reference) {
         int is_base = rule_refers_to_base(judged), is_timed = row_table[judged->measure].is_timed == COLUMN_IS_TIMED;
-        const char *policy = is_base ? made->policy : judged->reference;
+        const char *policy = is_base ? row_policy(of) : judged->reference;
         const case_index *in = is_base ? &self->by_base : &self->by_found;
         const case_rows rows = { in, case_find(in, of, policy) };
         limit = case_samples(&rows, judged->measure, is_timed);
@@ -656,7 +649,7 @@ static void gate_judge_number(const gate *self, const row *of, gate_verdict *mad
     const rule *judged = made->judged;
     const column_unit unit = row_table[judged->measure].unit;
     const interval limit = gate_limit(self, of, made);
-    const case_rows rows = { &self->by_found, case_find(&self->by_found, of, made->policy) };
+    const case_rows rows = { &self->by_found, case_find(&self->by_found, of, row_policy(of)) };
     const interval value = case_samples(&rows, judged->measure,
                                         row_table[judged->measure].is_timed == COLUMN_IS_TIMED);
     if (value.count) interval_show(&value, unit, made->value, sizeof made->value);
@@ -666,8 +659,9 @@ static void gate_judge_number(const gate *self, const row *of, gate_verdict *mad
     made->outcome = gate_compare(judged, &value, &limit);
     if (made->outcome != GATE_AMBIGUOUS) return;
     if (value.is_known && limit.is_known) snprintf(made->note, sizeof made->note, "the intervals meet");
-    else if (made->holes[0]) snprintf(made->note, sizeof made->note, "a time without an interval: ratio has one");
-    else snprintf(made->note, sizeof made->note, "timed %zu times: an interval takes %d, --repeat makes them",
+    else if (of->cells[COLUMN_HOLES].kind != CELL_NONE) {
+        snprintf(made->note, sizeof made->note, "a time without an interval: ratio has one");
+    } else snprintf(made->note, sizeof made->note, "timed %zu times: an interval takes %d, --repeat makes them",
                   value.count, ROUNDS_LEAST_COUNT);
 }
 
@@ -676,16 +670,12 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
     size_t before = self->verdict_count, in_base = 0;
     int needs_base = rule_refers_to_base(judged);
     for (size_t line = 0; line < self->found->count; line++) {
-        char text[CELL_ROOM];
         const row *found = &self->found->rows[line];
-        const char *workload = row_workload(found), *policy = case_policy(found);
-        if (found->is_baseline || !rule_matches(judged, workload, policy) || case_is_repeat(&self->by_found, line))
-            continue;
-        const gate_verdict none = { judged, workload, policy, "", GATE_NO_VALUE, "-", "-", "" };
+        if (found->is_baseline || !rule_matches(judged, row_workload(found), row_policy(found))
+            || case_is_repeat(&self->by_found, line)) continue;
         gate_verdict *made = &self->verdicts[self->verdict_count++];
-        *made = none;                            /* unless there is a value */
-        snprintf(made->holes, sizeof made->holes, "%s", cell_text(&found->cells[COLUMN_HOLES], text));
-        in_base += needs_base && case_find(&self->by_base, found, policy) != SIZE_MAX;
+        *made = (gate_verdict){ judged, found, GATE_NO_VALUE, "-", "-", "" };        /* unless there is a value */
+        in_base += needs_base && case_find(&self->by_base, found, row_policy(found)) != SIZE_MAX;
         if (row_table[judged->measure].unit == UNIT_TEXT) gate_judge_word(self, found, made);
         else gate_judge_number(self, found, made);
         self->counts[made->outcome]++;
@@ -696,7 +686,7 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
                           self->base_path);
     }
     const row *last = &self->found->rows[self->found->count - 1];
-    return rule_about_none(judged, row_workload(last), last->cells[COLUMN_POLICY].text, why);
+    return rule_about_none(judged, row_workload(last), row_policy(last), why);
 }
 
 /* Whether rows that were read can say anything of the rule: they have the column, and the policy that it compares
@@ -706,7 +696,7 @@ static int gate_check_read(const gate *self, const rule *asked, const char *path
     if (!row_list_has(self->found, asked->measure)) return gate_no_column(asked, path, why);
     if (!asked->reference || rule_refers_to_base(asked)) return 0;
     for (size_t line = 0; line < self->found->count; line++) {
-        if (!strcmp(case_policy(&self->found->rows[line]), asked->reference)) return 0;
+        if (!strcmp(row_policy(&self->found->rows[line]), asked->reference)) return 0;
     }
     return rule_fails(asked, why, "%s has no row of policy '%s'", path, asked->reference);
 }
@@ -754,14 +744,6 @@ const char *gate_outcome_name(gate_outcome outcome)
     return names[outcome];
 }
 
-static void gate_write_row(FILE *out, const gate_verdict *verdict)
-{
-    char policy[1024];
-    fprintf(out, "%s%s%s%s%s", verdict->workload, *verdict->workload ? "/" : "",
-            policy_name_shown(verdict->policy, policy, sizeof policy), *verdict->holes ? " free blocks " : "",
-            verdict->holes);
-}
-
 void gate_write_sum(FILE *out, const gate *self)
 {
     size_t failed = gate_failed(self), undecided = gate_undecided(self);
@@ -778,7 +760,7 @@ void gate_write(FILE *out, const gate *self)
         if (shown->judged != last) fprintf(out, "%sfail if %s\n", last ? "" : "\n", shown->judged->text);
         last = shown->judged;
         fprintf(out, "  %-9s  ", gate_outcome_name(shown->outcome));
-        gate_write_row(out, shown);
+        row_name(out, NULL, shown->of, 1);
         fprintf(out, ": %s, limit %s%s%s\n", shown->value, shown->limit, *shown->note ? "; " : "", shown->note);
     }
     if (!last) return;
@@ -792,7 +774,7 @@ void gate_tell(FILE *out, const gate *self)
         const gate_verdict *shown = &self->verdicts[index];
         if (shown->outcome == GATE_PASS) continue;
         fprintf(out, "%s: gate: %s: ", program_name(), gate_outcome_name(shown->outcome));
-        gate_write_row(out, shown);
+        row_name(out, NULL, shown->of, 1);
         fprintf(out, ": %s is %s, limit %s (fail if %s)%s%s\n", shown->judged->column, shown->value, shown->limit,
                 shown->judged->text, *shown->note ? ": " : "", shown->note);
     }

@@ -33,7 +33,7 @@ const char *interval_show(const interval *self, column_unit unit, char *text, si
 
 typedef struct case_index {                      /* zeroed: of no list */
     const row_list *list;
-    id_map      cases;                           /* by the hash of all that makes a case: its first line */
+    device_table cases;                          /* by the hash of all that makes a case: its first line, from 1 */
     size_t     *next;                            /* by line: the next one of its case; SIZE_MAX: there is none */
     char        is_key[COLUMN_COUNT];            /* 1: both lists have this key, and it is not the policy */
 } case_index;
@@ -42,7 +42,6 @@ typedef struct case_index {                      /* zeroed: of no list */
 void   case_index_make(case_index *self, const row_list *list, const row_list *like);
 void   case_index_free(case_index *self);
 
-const char *case_policy(const row *of);
 /* The first line of the row's case, but that its policy is this one; SIZE_MAX: there is none. */
 size_t case_find(const case_index *in, const row *like, const char *policy);
 int    case_is_repeat(const case_index *in, size_t line);    /* of its own list: an earlier row is of the same case */
@@ -117,8 +116,7 @@ typedef enum gate_outcome {
 
 typedef struct gate_verdict {
     const rule  *judged;
-    const char  *workload, *policy;              /* of the row; workload "": the command has none */
-    char         holes[24];                      /* of the row; "": the command has none */
+    const row   *of;
     gate_outcome outcome;
     char         value[48], limit[48];           /* as shown; "-": there is none */
     char         note[160];                      /* why there is no verdict; "": there is one */

@@ -1,6 +1,7 @@
 /* Cells: setting and printing them. */
 #include "row.h"
 
+#include "../policy/policy_name.h"
 #include "record.h"
 
 #define ROW_REASON(name, text) "|" text
@@ -117,6 +118,20 @@ const char *row_workload(const row *self)
     return of->kind == CELL_TEXT ? of->text : "";
 }
 
+const char *row_policy(const row *self)
+{
+    return self->cells[COLUMN_POLICY].text;
+}
+
+void row_name(FILE *out, text_escape *escape, const row *self, int is_shown)
+{
+    char shown[1024], held[CELL_ROOM];
+    const char *workload = row_workload(self), *holes = cell_text(&self->cells[COLUMN_HOLES], held);
+    const char *policy = row_policy(self), *between = is_shown ? " free blocks " : " holes ";
+    if (is_shown) policy = policy_name_shown(policy, shown, sizeof shown);
+    text_print(out, escape, "%s%s%s%s%s", workload, *workload ? "/" : "", policy, *holes ? between : "", holes);
+}
+
 const char *row_status(const row *self)
 {
     return self->cells[COLUMN_STATUS].kind == CELL_TEXT ? self->cells[COLUMN_STATUS].text : "";
@@ -134,9 +149,9 @@ void row_group(const row_list *list, size_t row_index, size_t *first, size_t *co
 
 int row_is_first(const row_list *list, size_t first, size_t row_index)
 {
-    const char *policy = list->rows[row_index].cells[COLUMN_POLICY].text;
+    const char *policy = row_policy(&list->rows[row_index]);
     for (size_t at = first; at < row_index; at++) {
-        if (!strcmp(list->rows[at].cells[COLUMN_POLICY].text, policy)) return 0;
+        if (!strcmp(row_policy(&list->rows[at]), policy)) return 0;
     }
     return 1;
 }

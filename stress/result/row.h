@@ -4,6 +4,7 @@
 #define STRESS_RESULT_ROW_H
 
 #include "../base/histogram.h"
+#include "../base/text.h"
 
 struct record;
 
@@ -205,7 +206,10 @@ void        row_hex(row *self, row_column column, uint64_t count);
 void        row_text(row *self, row_column column, const char *text);
 
 const char *row_workload(const row *self);       /* of bench the case; "": the command has none */
+const char *row_policy(const row *self);
 const char *row_status(const row *self);         /* "": none was read */
+/* "train/paged", "paged holes 64"; is_shown: as people read it, policies and free blocks by their long names. */
+void        row_name(FILE *out, text_escape *escape, const row *self, int is_shown);
 /* Of the workload that the row belongs to: rows from *first on, *count of them. */
 void row_group(const row_list *list, size_t row_index, size_t *first, size_t *count);
 /* One of these rows and no other: the policy was not in the group before (--repeat). */

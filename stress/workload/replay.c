@@ -11,11 +11,16 @@
 /* Longer lines and larger files are refused. */
 enum { READER_MAX_LINE_BYTES = 1 << 20, READER_MAX_FILE_BYTES = 1 << 29 };
 
+/* What became of an id; line: of its last allocation or free. */
+typedef struct reader_id { uint64_t line; uint32_t block; int is_live; } reader_id;
+
 typedef struct reader {
     stream_builder *builder;                     /* its line is the reader's */
     slice  text;                                 /* unread lines */
     slice  line, field;                          /* unread of the line under way; what was read of it last */
-    id_map ids;
+    reader_id   *ids;                            /* in the order in which they came */
+    size_t       id_count, id_capacity;
+    device_table id_places;                      /* by id: its place in ids, from 1 */
     const char *grammar;                         /* of the line under way, for messages, */
     char   separator;                            /* and what stands between its fields */
 } reader;
@@ -71,28 +76,37 @@ static void reader_end_of_line(reader *in)
     READER_REFUSE(in, "%s after the last field, expected %s", slice_show(in->line).text, in->grammar);
 }
 
+/* NULL: never allocated. */
+static reader_id *reader_find(reader *in, uint64_t id)
+{
+    uint64_t place = device_table_find(&in->id_places, id);
+    return place ? &in->ids[place - 1] : NULL;
+}
+
 /* Ids as the text names them: an id is allocated while not live, freed and touched while live. `shown` is its
    text. */
 static void reader_alloc(reader *in, uint64_t id, slice shown, uint64_t bytes, uint64_t on_stream, slice tag)
 {
     if (in->builder->failed) return;
-    id_entry *entry = id_map_add(&in->ids, id);
-    if (entry->state == ID_LIVE) {
+    reader_id *entry = reader_find(in, id);
+    if (!entry) {
+        ARRAY_RESERVE(in->ids, in->id_capacity, in->id_count + 1);
+        entry = &in->ids[in->id_count++];
+        device_table_add(&in->id_places, id, in->id_count);
+    } else if (entry->is_live) {
         READER_REFUSE(in, "%s is live since line %" PRIu64 ", expected its free before this", slice_show(shown).text,
                       entry->line);
     }
-    entry->state = ID_LIVE;
-    entry->line = in->builder->line;
-    entry->value = stream_alloc(in->builder, id, bytes, on_stream, tag);
+    *entry = (reader_id){ in->builder->line, stream_alloc(in->builder, id, bytes, on_stream, tag), 1 };
 }
 
 /* NULL: it has failed, now or before. */
-static id_entry *reader_live(reader *in, uint64_t id, slice shown)
+static reader_id *reader_live(reader *in, uint64_t id, slice shown)
 {
-    id_entry *entry = id_map_find(&in->ids, id);
+    reader_id *entry = reader_find(in, id);
     if (!entry) {
         READER_REFUSE(in, "%s was never allocated, expected a live block", slice_show(shown).text);
-    } else if (entry->state == ID_FREED) {
+    } else if (!entry->is_live) {
         READER_REFUSE(in, "%s is free already, since line %" PRIu64 ", expected a live block", slice_show(shown).text,
                       entry->line);
     }
@@ -100,12 +114,12 @@ static id_entry *reader_live(reader *in, uint64_t id, slice shown)
 }
 
 /* on_stream NULL: on that of its allocation. */
-static void reader_free(reader *in, id_entry *entry, const uint64_t *on_stream)
+static void reader_free(reader *in, reader_id *entry, const uint64_t *on_stream)
 {
     if (in->builder->failed) return;
-    entry->state = ID_FREED;
+    entry->is_live = 0;
     entry->line = in->builder->line;
-    stream_free(in->builder, entry->value, on_stream);
+    stream_free(in->builder, entry->block, on_stream);
 }
 
 /* ---- Reads `gpuarena-trace 1`, strictly: what is read and written again is the same text, but for comments and
@@ -117,7 +131,7 @@ static void trace_word(reader *in, slice text, const char *name)
     READER_REFUSE(in, "%s is %s, expected one word in %s", name, slice_show(text).text, in->grammar);
 }
 
-static id_entry *trace_live(reader *in)
+static reader_id *trace_live(reader *in)
 {
     uint64_t id = reader_number(in, "ID");
     return reader_live(in, id, in->field);
@@ -136,7 +150,7 @@ static void trace_alloc(reader *in)
 
 static void trace_free(reader *in)
 {
-    id_entry *entry = trace_live(in);
+    reader_id *entry = trace_live(in);
     int names_stream = in->line.bytes != NULL;
     uint64_t on_stream = names_stream ? reader_number(in, "STREAM") : 0;
     reader_end_of_line(in);
@@ -156,8 +170,8 @@ static void trace_kernel(reader *in)
     uint64_t on_stream = reader_number(in, "STREAM"), duration_ns = reader_number(in, "NANOSECONDS");
     stream_kernel(in->builder, on_stream, duration_ns);
     while (!in->builder->failed && in->line.bytes) {
-        const id_entry *entry = trace_live(in);
-        if (entry) stream_touch(in->builder, entry->value);
+        const reader_id *entry = trace_live(in);
+        if (entry) stream_touch(in->builder, entry->block);
     }
 }
 
@@ -520,7 +534,8 @@ static int replay_text(stream_builder *builder, slice text)
         stream_refuse(builder, "%s, expected \"gpuarena-trace 1\", \"%s\" (RMM) or \"%s\" (intervals)",
                       slice_show(first).text, rmm_headers[0], intervals_plain);
     }
-    id_map_free(&in.ids);
+    free(in.ids);
+    device_table_clear(&in.id_places);
     return builder->failed ? -1 : 0;
 }
 

@@ -57,13 +57,13 @@ static void stream_append(stream_builder *builder, op next)
 static uint32_t stream_label(stream_builder *builder, slice text)
 {
     op_stream *stream = builder->stream;
-    id_entry *entry = id_map_add(&builder->label_by_hash, slice_hash(text));
-    if (entry->state == ID_LIVE && slice_is(text, stream->labels[entry->value])) return entry->value;
-    entry->state = ID_LIVE;
-    entry->value = (uint32_t)stream->label_count;            /* never more than operations, so 32 bits do */
+    const uint64_t hash = slice_hash(text), known = device_table_find(&builder->label_by_hash, hash);
+    if (known && slice_is(text, stream->labels[known - 1])) return (uint32_t)(known - 1);
     ARRAY_RESERVE(stream->labels, builder->label_capacity, stream->label_count + 1);
     stream->labels[stream->label_count++] = program_copy(text.bytes, text.length);
-    return entry->value;
+    (void)device_table_take(&builder->label_by_hash, hash);
+    device_table_add(&builder->label_by_hash, hash, stream->label_count);
+    return (uint32_t)(stream->label_count - 1);  /* never more than operations, so 32 bits do */
 }
 
 void stream_begin(stream_builder *builder, op_stream *stream, const char *source, uint64_t ops_limit, problem *why)
@@ -78,7 +78,7 @@ int stream_end(stream_builder *builder, uint64_t seed)
 {
     free(builder->blocks);
     builder->blocks = NULL;
-    id_map_free(&builder->label_by_hash);
+    device_table_clear(&builder->label_by_hash);
     builder->stream->seed = seed;
     if (builder->failed) op_stream_free(builder->stream);
     return builder->failed ? -1 : 0;

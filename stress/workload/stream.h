@@ -78,7 +78,7 @@ typedef struct stream_builder {
     const stream_event *events;                  /* to come, in order; whoever sets them keeps them as long */
     size_t      event_count;
     size_t      op_capacity, id_capacity, block_capacity, touch_capacity, label_capacity, thread_capacity;
-    id_map      label_by_hash;
+    device_table label_by_hash;                  /* from 1 */
 } stream_builder;
 
 void stream_begin(stream_builder *builder, op_stream *stream, const char *source, uint64_t ops_limit, problem *why);
