@@ -2190,6 +2190,7 @@ struct gpuarena {
     gpuarena__family family;
     uint64_t call_count;                         /* calls that held the slow-path mutex and have ended */
     uint64_t other_free_count;                   /* parts of blocks freed, capture sets released */
+    uint64_t device_bytes;                       /* the device's size, when asked last */
     uint64_t reachable_bytes;                    /* reserved + the device's free bytes, when asked last */
     uint64_t growing;                            /* charged for growth in progress and unreturned_bytes */
     uint64_t unreturned_bytes;                   /* given back to the driver's pool, which may not have
@@ -2675,10 +2676,7 @@ typedef struct gpuarena__iterator {
 /* Begins a walk at the node with this index, to the end of its range. */
 static gpuarena__iterator gpuarena__blocks_from(const gpuarena *arena, uint32_t index)
 {
-    gpuarena__iterator at;
-    at.range = NULL;
-    at.node = gpuarena__node_at(arena, index);
-    at.index = index;
+    gpuarena__iterator at = { NULL, gpuarena__node_at(arena, index), index };
     return at;
 }
 
@@ -2752,11 +2750,12 @@ GPUARENA__NOINLINE void gpuarena__peaks_note(gpuarena *arena)
     gpuarena__peak_watch(arena);
 }
 
-/* Adds to the live bytes of a tag. A negative change is a two's complement. */
-static void gpuarena__tag_add(gpuarena *arena, uint32_t place, uint64_t bytes)
+/* Adds to the live bytes and blocks of a tag. Negative changes are two's complements. */
+static void gpuarena__tag_add(gpuarena *arena, uint32_t place, uint64_t bytes, uint64_t count)
 {
     gpuarena_tag_stats *one = &arena->tags.list[place];
     one->live_bytes += bytes;
+    one->live_count += count;
     GPUARENA_ASSERT(one->live_bytes < GPUARENA__MAX_TOTAL && "a tag has what is freed of it");
     one->live_peak_bytes = gpuarena__max(one->live_peak_bytes, one->live_bytes);
     arena->tags.live_bytes += bytes;
@@ -2772,19 +2771,9 @@ static uint32_t gpuarena__place_of(const gpuarena__node *node)
 /* A new block is counted in this place. */
 static void gpuarena__tag_enter(gpuarena *arena, uint32_t place, gpuarena__node *node)
 {
-    arena->tags.list[place].live_count++;
     arena->tags.list[place].alloc_count++;
-    gpuarena__tag_add(arena, place, gpuarena__node_bytes(node));
+    gpuarena__tag_add(arena, place, gpuarena__node_bytes(node), 1);
     node->size |= GPUARENA__TAGGED;
-}
-
-/* A block with a tag is about to be freed. */
-static void gpuarena__tag_leave(gpuarena *arena, gpuarena__node *node)
-{
-    uint32_t place = gpuarena__place_of(node);
-    arena->tags.list[place].live_count--;
-    gpuarena__tag_add(arena, place, 0 - gpuarena__node_bytes(node));
-    node->size &= ~GPUARENA__TAGGED;
 }
 
 /* The statistics of the blocks with the tag at this place; 0: of those without a tag. */
@@ -3470,12 +3459,7 @@ GPUARENA__NOINLINE void gpuarena__lookup_put(gpuarena *arena, uint32_t index, ui
 
 /* >>block ==============================================================================================
    Splitting, joining, taking and freeing blocks, and what a freed block waits for. The arena's lock is
-   held, and the driver is not called. Only uses of further streams need host memory here, and may fail.
-     block_cut        makes two nodes of one; block_split, block_carve and block_slice use it
-     block_absorb     makes one node of two: free ones, holes, or a live one that grows
-     block_merge_near joins a free node with its free neighbours, where that is allowed: by block_absorb
-     block_use        makes a live block of a node that is in no bin
-     block_free       makes a free block of a live one, which is then joined, or earmarked for a plan */
+   held, and the driver is not called. Only uses of further streams need host memory here, and may fail. */
 
 static int gpuarena__same_page(uint64_t left, uint64_t right)
 {
@@ -3782,20 +3766,6 @@ static void gpuarena__uses_put(gpuarena *arena, gpuarena__node *node, uint32_t r
     node->use_at = use_at;
 }
 
-/* A live block is used on one more stream. 0: no host memory. */
-static int gpuarena__uses_add(gpuarena *arena, gpuarena__node *node, uint32_t record)
-{
-    const gpuarena__node *use;
-    uint32_t use_at;
-    for (use_at = node->use_at; use_at; use_at = use->next) {
-        use = gpuarena__node_at(arena, use_at);
-        if (use->record == record) return 1;
-    }
-    if (!gpuarena__nodes_reserve(arena, 1)) return 0;
-    gpuarena__uses_put(arena, node, record, 0);
-    return 1;
-}
-
 static void gpuarena__uses_drop_all(gpuarena *arena, gpuarena__node *node)
 {
     uint32_t use_at, next;
@@ -3831,41 +3801,38 @@ static void gpuarena__uses_unlink(gpuarena *arena, gpuarena__node *node)
     arena->streams.list[node->as.held.home].ref_count--;
 }
 
-/* Gives a free node another record and ticket, and joins it with neighbours. Returns the joined node. */
-static uint32_t gpuarena__block_move(gpuarena *arena, uint32_t index, uint32_t record, uint64_t ticket)
+/* Drops the uses of a freed node whose streams are done, and those without a ticket. */
+static void gpuarena__uses_prune(gpuarena *arena, gpuarena__node *node)
 {
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    gpuarena__free_remove(arena, index);
-    if (node->record && !record) arena->stats.pending_bytes -= node->size;
-    if (!node->record && record) arena->stats.pending_bytes += node->size;
-    if (node->record == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, node);
-    node->record = record;
-    node->ticket = ticket;
-    return gpuarena__block_join(arena, index);
+    uint32_t use_at = node->use_at, next;
+    for (node->use_at = 0; use_at; use_at = next) {
+        gpuarena__node *held = gpuarena__node_at(arena, use_at);
+        next = held->next;
+        if (held->ticket <= arena->streams.list[held->record].quiet) gpuarena__uses_drop(arena, use_at);
+        else {
+            held->next = node->use_at;
+            node->use_at = use_at;
+        }
+    }
 }
 
 /* Gives the uses of a block that is freed their tickets, and drops those on the stream of the free. 0: one is
    on a stream that will not tell when it is done. */
 static int gpuarena__uses_start(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
 {
-    uint32_t use_at = node->use_at, next;
+    uint32_t use_at;
     int told = 1;
-    for (node->use_at = 0; use_at; use_at = next) {
+    for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next) {
         gpuarena__node *held = gpuarena__node_at(arena, use_at);
         gpuarena__stream *stream = &arena->streams.list[held->record];
         uint64_t ticket = held->record == freed_on ? 0 : gpuarena__ticket(stream);
-        next = held->next;
         told = told && (ticket || held->record == freed_on);
-        if (!ticket || ticket <= stream->quiet) {
-            gpuarena__uses_drop(arena, use_at);
-            continue;
-        }
+        if (ticket <= stream->quiet) continue;
         stream->ref_count--;
         stream->use_count++;
         held->ticket = ticket;
-        held->next = node->use_at;
-        node->use_at = use_at;
     }
+    gpuarena__uses_prune(arena, node);
     return told;
 }
 
@@ -4174,14 +4141,15 @@ static void gpuarena__event_destroy(gpuarena *arena, void *event)
 
 /* ---- what the driver tells: of its memory, and which streams are captured */
 
-static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t *total_bytes,
-                                 gpuarena__error *error)
+/* The free bytes of the device, whose size is kept. */
+static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, gpuarena__error *error)
 {
-    *free_bytes = *total_bytes = 0;
+    uint64_t total_bytes = 0;
+    *free_bytes = 0;
     if (!GPUARENA__ASK(arena, error, memory, info,
-                       (&arena->driver, arena->memory, free_bytes, total_bytes))) return 0;
+                       (&arena->driver, arena->memory, free_bytes, &total_bytes))) return 0;
     *free_bytes = gpuarena__min(*free_bytes, GPUARENA__MAX_TOTAL);
-    *total_bytes = gpuarena__min(*total_bytes, GPUARENA__MAX_TOTAL);
+    arena->device_bytes = gpuarena__min(total_bytes, GPUARENA__MAX_TOTAL);
     arena->reachable_bytes = *free_bytes + arena->stats.reserved_bytes;
     return 1;
 }
@@ -4915,30 +4883,22 @@ static uint32_t gpuarena__heap_make(gpuarena *arena, uint64_t thread)
     return heap->number;
 }
 
-/* A heap whose streams are all forgotten, so that a new record may have it; 0: there is none. */
-static uint32_t gpuarena__heap_vacant(const gpuarena *arena)
-{
-    uint32_t number, at;
-    for (number = arena->heaps.count; number; number--) {
-        for (at = 1; at < arena->streams.count; at++) {
-            const gpuarena__stream *stream = &arena->streams.list[at];
-            if (stream->heap == number && stream->state != GPUARENA__CLOSED) break;
-        }
-        if (at == arena->streams.count) return number;
-    }
-    return 0;
-}
-
-/* Gives a record that has no blocks yet the heap of this thread: the one it has, one that no thread needs, a
-   new one, or, when there can be no more, another thread's. */
+/* Gives a record that has no blocks yet the heap of this thread: the one it has, one whose streams are all
+   forgotten, a new one, or, when there can be no more, another thread's. */
 static void gpuarena__heap_give(gpuarena *arena, uint32_t record)
 {
     uint64_t thread = gpuarena__thread_number();
-    uint32_t number = arena->heaps.count;
+    uint32_t number = arena->heaps.count, at, needed = 0;    /* a bit for each heap with streams */
     arena->streams.list[record].heap = 0;
     while (number && arena->heaps.list[number]->thread != thread) number--;
-    if (!number && (number = gpuarena__heap_vacant(arena)) != 0) arena->heaps.list[number]->thread = thread;
-    if (!number) number = gpuarena__heap_make(arena, thread);
+    if (!number) {
+        for (at = 1; at < arena->streams.count; at++)
+            if (arena->streams.list[at].state != GPUARENA__CLOSED)
+                needed |= 1u << arena->streams.list[at].heap;
+        for (number = arena->heaps.count; number && needed >> number & 1;) number--;
+        if (number) arena->heaps.list[number]->thread = thread;
+        else number = gpuarena__heap_make(arena, thread);
+    }
     arena->streams.list[record].heap = number ? number : 1 + (uint32_t)(thread % arena->heaps.count);
 }
 
@@ -5157,23 +5117,27 @@ GPUARENA__INLINE void gpuarena__chain_block(const gpuarena *arena, uint32_t inde
    the first, or 0. */
 static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t record, uint64_t least, uint64_t ticket)
 {
-    gpuarena__links links;
-    links.least = least;
-    links.ticket = ticket;
-    links.record = record;
-    links.head = 0;
+    gpuarena__links links = { least, ticket, record, 0 };
     gpuarena__blocks_each(arena, record, least, gpuarena__chain_block, &links);
     return links.head;
 }
 
-/* Moves a free block to the record where it belongs after its wait. Returns the joined block. */
-static uint32_t gpuarena__block_resolve(gpuarena *arena, uint32_t index, uint32_t to, uint64_t ticket)
+/* Gives a free block another record and ticket, and joins it with neighbours. Tells the observer if its wait
+   is over. Returns the joined block. */
+static uint32_t gpuarena__block_move(gpuarena *arena, uint32_t index, uint32_t to, uint64_t ticket)
 {
+    gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena_block block = GPUARENA_INIT;
     int told = !to && arena->config.observe;
     if (told) block = gpuarena__block_describe(arena, index);
+    gpuarena__free_remove(arena, index);
+    if (node->record && !to) arena->stats.pending_bytes -= node->size;
+    if (!node->record && to) arena->stats.pending_bytes += node->size;
+    if (node->record == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, node);
+    node->record = to;
+    node->ticket = ticket;
+    index = gpuarena__block_join(arena, index);
     block.state = GPUARENA_STATE_FREE;
-    index = gpuarena__block_move(arena, index, to, ticket);
     if (told) gpuarena__tell(arena, GPUARENA_ACTION_FREE_DONE, &block, block.stream, NULL);
     return index;
 }
@@ -5186,7 +5150,7 @@ static int gpuarena__record_move(gpuarena *arena, uint32_t record, uint64_t up_t
     uint32_t head = gpuarena__chain(arena, record, GPUARENA__UNIT, up_to), index, next;
     for (index = head; index; index = next) {    /* a block that was joined meanwhile has moved already */
         next = gpuarena__node_at(arena, index)->as.chain.link;
-        (void)gpuarena__block_resolve(arena, index, to, ticket);
+        (void)gpuarena__block_move(arena, index, to, ticket);
     }
     return head != 0;
 }
@@ -5218,24 +5182,16 @@ static int gpuarena__stream_poll(gpuarena *arena, uint32_t record)
    it was freed to. 1: at least one moved. */
 static int gpuarena__uses_resolve(gpuarena *arena)
 {
-    uint32_t index, next, use_at, after, some = 0;
+    uint32_t index, next, some = 0;
     for (index = arena->multi_stream; index; index = next) {
         gpuarena__node *node = gpuarena__node_at(arena, index);
         const gpuarena__stream *to = &arena->streams.list[node->as.held.home];
         uint64_t ticket = node->ticket > to->quiet ? node->ticket : 0;
         uint32_t record = ticket || node->as.held.home == to->home ? node->as.held.home : to->home;
         next = node->as.list.after;
-        for (use_at = node->use_at, node->use_at = 0; use_at; use_at = after) {
-            gpuarena__node *held = gpuarena__node_at(arena, use_at);
-            after = held->next;
-            if (held->ticket <= arena->streams.list[held->record].quiet) gpuarena__uses_drop(arena, use_at);
-            else {
-                held->next = node->use_at;
-                node->use_at = use_at;
-            }
-        }
+        gpuarena__uses_prune(arena, node);
         if (node->use_at || (ticket && record == to->home)) continue;        /* or it waits for the device */
-        (void)gpuarena__block_resolve(arena, index, record, ticket);
+        (void)gpuarena__block_move(arena, index, record, ticket);
         some = 1;
     }
     return (int)some;
@@ -5317,11 +5273,13 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
     return at;
 }
 
-static uint32_t gpuarena__stream_make(gpuarena *arena, gpuarena_stream stream)
+/* The record of a stream, which is made if there is none. 0: no host memory. */
+static uint32_t gpuarena__stream_enter(gpuarena *arena, gpuarena_stream stream)
 {
     int own = stream == arena->streams.own || stream == arena->streams.own_too;
     gpuarena__heaps *heaps = &arena->heaps;
-    uint32_t at;
+    uint32_t at = gpuarena__stream_find(arena, stream);
+    if (at) return at;
     if (!gpuarena__known_reserve(arena)) return 0;
     if (!heaps->thread) heaps->thread = gpuarena__thread_number();
     if (heaps->thread != gpuarena__thread_number()) heaps->wanted = 1;
@@ -5333,13 +5291,6 @@ static uint32_t gpuarena__stream_make(gpuarena *arena, gpuarena_stream stream)
     if (heaps->wanted && !heaps->count && arena->streams.many) gpuarena__heaps_begin(arena);
     if (!own && heaps->count) gpuarena__heap_give(arena, at);
     return at;
-}
-
-/* The record of a stream, which is made if there is none. 0: no host memory. */
-GPUARENA__INLINE uint32_t gpuarena__stream_enter(gpuarena *arena, gpuarena_stream stream)
-{
-    uint32_t at = gpuarena__stream_find(arena, stream);
-    return GPUARENA__LIKELY(at) ? at : gpuarena__stream_make(arena, stream);
 }
 
 /* ---- waits of the host */
@@ -5645,11 +5596,11 @@ static uint64_t gpuarena__growth(const gpuarena *arena, const gpuarena__request 
 static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gpuarena_reason *narrow,
                               gpuarena__error *error)
 {
-    uint64_t headroom = arena->config.headroom_bytes, free_bytes, total_bytes;
+    uint64_t headroom = arena->config.headroom_bytes, free_bytes;
     gpuarena__check_unreturned(arena);
     *room = gpuarena__room(arena, narrow);
     if (!headroom || need > *room) return 1;
-    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, error)) return 0;
+    if (!gpuarena__driver_info(arena, &free_bytes, error)) return 0;
     free_bytes = gpuarena__above(free_bytes, headroom);
     if (free_bytes >= *room) return 1;
     *room = free_bytes;
@@ -6055,9 +6006,9 @@ static int gpuarena__is_beyond(const gpuarena *arena, uint64_t count)
 /* Tells whether the device has less free memory than `count` pages, now that it is asked again. */
 static int gpuarena__is_scarce(gpuarena *arena, uint64_t count)
 {
-    uint64_t free_bytes, total_bytes;
+    uint64_t free_bytes;
     return gpuarena__is_beyond(arena, count)
-        && gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL)
+        && gpuarena__driver_info(arena, &free_bytes, NULL)
         && gpuarena__is_beyond(arena, count);
 }
 
@@ -6103,9 +6054,7 @@ static gpuarena__handle gpuarena__handle_at(const gpuarena *arena, uint64_t addr
 {
     uint64_t page;
     const gpuarena__range *range = gpuarena__page_at(arena, address, &page);
-    gpuarena__handle handle;
-    handle.id = range->pages[page];
-    handle.page_count = range->parts[page];
+    gpuarena__handle handle = { range->pages[page], range->parts[page] };
     return handle;
 }
 
@@ -6359,35 +6308,27 @@ static void gpuarena__place_try(const gpuarena *arena, const gpuarena__request *
     best->alignment = gap->alignment;
 }
 
-/* The alignment of a request's places in a gap. Where there is one stream, a large block of whole pages
-   begins at a page if the gap has room: otherwise it shares its first and its last page with its neighbours.
-   What is left before it is stranded until small blocks fill it, so not if that and what is stranded already
-   exceed the bound. If the gap begins inside a page that is partly live, that part counts twice: so measured,
-   memory is lowest. */
-static uint64_t gpuarena__place_alignment(const gpuarena *arena, const gpuarena__request *req,
-                                          const gpuarena__gap *gap)
-{
-    uint64_t page = arena->paged.page_bytes, alignment = gpuarena__max(req->alignment, page), begin;
-    return !arena->streams.many && req->bytes >= arena->ordered_bytes && req->bytes % page == 0
-        && gpuarena__round_up(gap->begin, alignment, &begin) && begin <= gap->end
-        && gap->end - begin >= req->bytes && !gpuarena__strands_much(arena, begin - gap->begin)
-        ? alignment : req->alignment;
-}
-
 /* Tries the places of the gap that begins at this node: a block may begin or end with each node of the gap.
-   O(nodes of the gap). */
+   O(nodes of the gap). Where there is one stream, a large block of whole pages begins at a page if the gap
+   has room: otherwise it shares its first and its last page with its neighbours. What is left before it is
+   stranded until small blocks fill it, so not if that and what is stranded already exceed the bound. If the
+   gap begins inside a page that is partly live, that part counts twice: so measured, memory is lowest. */
 static void gpuarena__gap_look(const gpuarena *arena, const gpuarena__request *req, uint32_t first,
                                gpuarena__place *best)
 {
     gpuarena__gap gap = GPUARENA_INIT;
     gpuarena__iterator at;
-    uint64_t begin;
+    uint64_t page = arena->paged.page_bytes, aligned = gpuarena__max(req->alignment, page), begin;
     gap.from[0].index = gap.from[1].index = gap.to[0].index = gap.to[1].index = first;
     gap.begin = gap.end = gpuarena__node_at(arena, first)->address;
     at = gpuarena__blocks_from(arena, first);
     for (; at.index && gpuarena__is_usable(arena, req, at.node); gpuarena__next(arena, &at))
         gap.end += gpuarena__node_bytes(at.node);
-    gap.alignment = gpuarena__place_alignment(arena, req, &gap);
+    gap.alignment = req->alignment;
+    if (!arena->streams.many && req->bytes >= arena->ordered_bytes && req->bytes % page == 0
+        && gpuarena__round_up(gap.begin, aligned, &begin) && begin <= gap.end
+        && gap.end - begin >= req->bytes && !gpuarena__strands_much(arena, begin - gap.begin))
+        gap.alignment = aligned;
     at = gpuarena__blocks_from(arena, first);
     for (; at.index && at.node->address < gap.end; gpuarena__next(arena, &at)) {
         uint64_t node_end = at.node->address + gpuarena__node_bytes(at.node);
@@ -6501,10 +6442,8 @@ static uint64_t gpuarena__idle_pages(const gpuarena *arena, uint64_t begin, uint
 {
     gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin));
     uint64_t page = arena->paged.page_bytes;
-    gpuarena__seen seen = GPUARENA_INIT;
-    seen.low = gpuarena__round_down(begin, page);
-    seen.high = gpuarena__whole(end, page);
-    seen.page_count = arena->paged.idle_count;
+    gpuarena__seen seen = { 0, arena->paged.idle_count, gpuarena__round_down(begin, page),
+                            gpuarena__whole(end, page) };
     for (; at.index && at.node->address < end; gpuarena__next(arena, &at))
         if (gpuarena__is_free(at.node))
             seen.page_count -= gpuarena__whole_pages(arena, at.node)
@@ -6516,10 +6455,9 @@ static uint64_t gpuarena__idle_pages(const gpuarena *arena, uint64_t begin, uint
 /* The number of quiet idle pages outside the whole pages around [begin, end). O(quiet idle blocks). */
 static uint64_t gpuarena__quiet_pages(const gpuarena *arena, uint64_t begin, uint64_t end)
 {
-    uint32_t index = gpuarena__chain(arena, 0, arena->paged.page_bytes, UINT64_MAX);
-    gpuarena__seen seen = GPUARENA_INIT;
-    seen.low = gpuarena__round_down(begin, arena->paged.page_bytes);
-    seen.high = gpuarena__whole(end, arena->paged.page_bytes);
+    uint64_t page = arena->paged.page_bytes;
+    uint32_t index = gpuarena__chain(arena, 0, page, UINT64_MAX);
+    gpuarena__seen seen = { 0, 0, gpuarena__round_down(begin, page), gpuarena__whole(end, page) };
     for (; index; index = gpuarena__node_at(arena, index)->as.chain.link)
         seen.page_count += gpuarena__pages_outside(arena, gpuarena__node_at(arena, index), &seen);
     return seen.page_count;
@@ -6755,21 +6693,22 @@ static uint64_t gpuarena__peak(gpuarena *arena)
     return paged->peak_bytes = gpuarena__max(paged->peak_bytes, since);
 }
 
-/* The bytes that may be reserved above a peak of live memory: config.idle_fraction of it, which an arena with
-   one stream gets bit by bit. */
-static uint64_t gpuarena__idle_allowed(const gpuarena *arena, uint64_t peak)
+/* The part of a peak of live memory that may be reserved above it: config.idle_fraction. */
+static uint64_t gpuarena__idle_part(const gpuarena *arena, uint64_t peak)
 {
-    double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
-    uint64_t most = (uint64_t)((double)peak * fraction),
-             moved = arena->stats.remapped_page_count * arena->paged.page_bytes;
-    return arena->streams.many || fraction >= 1 ? most : gpuarena__min(most, most / 4 + moved / 2);
+    return arena->config.idle_fraction > 0 ? (uint64_t)((double)peak * arena->config.idle_fraction) : 0;
 }
 
-/* The number of pages that may be created for a place before idle pages move. */
+/* The number of pages that may be created for a place before idle pages move. An arena with one stream gets
+   its idle part bit by bit; what a plan obtains has none. */
 static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t begin, uint64_t end)
 {
-    uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + (end - begin));
-    if (!arena->plans.is_making) share += gpuarena__idle_allowed(arena, share);
+    uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + (end - begin)),
+             idle = gpuarena__idle_part(arena, share),
+             moved = arena->stats.remapped_page_count * arena->paged.page_bytes;
+    if (!arena->streams.many && arena->config.idle_fraction < 1)
+        idle = gpuarena__min(idle, idle / 4 + moved / 2);
+    if (!arena->plans.is_making) share += idle;
     return gpuarena__above(share, arena->stats.reserved_bytes) / arena->paged.page_bytes;
 }
 
@@ -6794,9 +6733,8 @@ static uint32_t gpuarena__spares_part(gpuarena *arena)
    does not tell. */
 static uint64_t gpuarena__headroom_lack(gpuarena *arena)
 {
-    uint64_t page = arena->paged.page_bytes, free_bytes, total_bytes;
-    if (!arena->config.headroom_bytes
-        || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL)) return 0;
+    uint64_t page = arena->paged.page_bytes, free_bytes;
+    if (!arena->config.headroom_bytes || !gpuarena__driver_info(arena, &free_bytes, NULL)) return 0;
     return gpuarena__whole(gpuarena__above(arena->config.headroom_bytes, free_bytes), page) / page;
 }
 
@@ -6853,17 +6791,6 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
     return gpuarena__set_reason(error, narrow);
 }
 
-/* Tells whether the driver may grant the pages that must be new even if all movable pages move. 0 and an
-   error: it does not. */
-static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *commit, gpuarena__error *error)
-{
-    uint64_t most = commit->create + commit->move, moves = 0, least;
-    if (!gpuarena__is_scarce(arena, commit->create)) return 1;
-    if (commit->may_move) moves = gpuarena__movable(arena, commit, most, 0);
-    least = gpuarena__min(commit->create, most - moves);
-    return !gpuarena__is_beyond(arena, least) || gpuarena__ask_grant(arena, least, error);
-}
-
 /* How many pages the next new handle has, if so many are left to create in a hole: up to half of the place.
    Large handles make growth cheap, but the free part of one that is partly live cannot move; a plan's pages
    do not move anyway. */
@@ -6916,12 +6843,16 @@ static uint64_t gpuarena__handles_create(gpuarena *arena, const gpuarena__commit
    nothing is charged, and nothing has changed, except that large handles may have gone back. */
 static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
 {
-    uint64_t page = arena->paged.page_bytes, made = 0, more, lack;
-    int may;
+    uint64_t page = arena->paged.page_bytes, made = 0, more = commit->create + commit->move, least, lack;
+    int may = 1;
     if (!gpuarena__spares_reserve(arena, commit->create))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (!gpuarena__charge(arena, commit->create * page, NULL)) return 0;
-    may = gpuarena__commit_granted(arena, commit, error);
+    if (gpuarena__is_scarce(arena, commit->create)) {        /* what must be new even if all else moves */
+        least = more - (commit->may_move ? gpuarena__movable(arena, commit, more, 0) : 0);
+        least = gpuarena__min(commit->create, least);
+        may = !gpuarena__is_beyond(arena, least) || gpuarena__ask_grant(arena, least, error);
+    }
     if (may) made = gpuarena__handles_create(arena, commit, error);
     lack = commit->create - made;
     if (!lack) return 1;
@@ -6977,18 +6908,6 @@ static int gpuarena__commit_map(gpuarena *arena, const gpuarena__commit *commit,
     return 1;
 }
 
-/* Undoes commit_map, which has mapped everything below `reached`; nothing, if that is not behind the place's
-   begin. Addresses that the driver fails to unmap cannot be used any more. */
-static void gpuarena__commit_unmap(gpuarena *arena, const gpuarena__commit *commit, uint64_t reached)
-{
-    gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, reached);
-    while (reached > commit->begin && gpuarena__hole_next(arena, &hole)) {
-        if (gpuarena__unmap(arena, hole.begin, hole.end - hole.begin, NULL) || arena->lost) continue;
-        hole.index = gpuarena__hole_cut(arena, hole.begin, hole.end);
-        gpuarena__hole_make(arena, hole.index, 1);
-    }
-}
-
 /* After commit_map: unmaps moved pages from their old places and updates the arena's data. */
 static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *commit)
 {
@@ -7029,7 +6948,12 @@ static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *commit, gpuar
     if (done) gpuarena__commit_enter(arena, commit);
     else {
         gpuarena__unclaim(arena, commit->claimed);
-        gpuarena__commit_unmap(arena, commit, reached);
+        hole = gpuarena__holes_in(arena, commit->begin, reached);
+        while (reached > commit->begin && gpuarena__hole_next(arena, &hole)) {
+            if (gpuarena__unmap(arena, hole.begin, hole.end - hole.begin, NULL) || arena->lost) continue;
+            hole.index = gpuarena__hole_cut(arena, hole.begin, hole.end);
+            gpuarena__hole_make(arena, hole.index, 1);
+        }
     }
     arena->nodes.kept_count -= count;
     return done;
@@ -7118,21 +7042,13 @@ static int gpuarena__place_other(const gpuarena *arena, const gpuarena__request 
     return 1;
 }
 
-/* Splits a free node that does not begin at this alignment, if the request fits behind that, and there is
-   host memory: four nodes, one for this cut and three that take_found asks for. Returns the part for the
-   request. */
-static uint32_t gpuarena__free_align(gpuarena *arena, uint32_t index, uint64_t bytes, uint64_t alignment)
-{
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t lead = gpuarena__lead(node, alignment);
-    return lead && gpuarena__node_serves(node, bytes, alignment) && gpuarena__nodes_reserve(arena, 4)
-        ? gpuarena__free_split(arena, index, lead) : index;
-}
-
-/* Backs the best place for a request. Returns a free node, in a bin, that serves it, or 0 and an error. */
+/* Backs the best place for a request. Returns a free node, in a bin, that serves it, or 0 and an error. The
+   node begins at the place's alignment if the request fits there, and if there is host memory: four nodes,
+   one for the cut and three that take_found asks for. */
 static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *req, gpuarena__error *error)
 {
     gpuarena__place place;
+    const gpuarena__node *node;
     uint32_t index;
     int fresh = 0, found = gpuarena__place_have(arena, req, &place, &fresh, error);
     while (found) {
@@ -7143,7 +7059,11 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *r
             if (req->room)                       /* the hole that is its room lies behind the place */
                 return lead ? gpuarena__free_split(arena, index, lead) : index;
             index = gpuarena__run_take(arena, req, index);
-            if (index) return gpuarena__free_align(arena, index, req->bytes, place.alignment);
+            node = gpuarena__node_at(arena, index);
+            lead = gpuarena__lead(node, place.alignment);
+            if (index && lead && gpuarena__node_serves(node, req->bytes, place.alignment)
+                && gpuarena__nodes_reserve(arena, 4)) return gpuarena__free_split(arena, index, lead);
+            if (index) return index;
             /* another thread has taken the place's free part: another place is tried */
             found = gpuarena__place_have(arena, req, &place, &fresh, error);
         } else if (gpuarena__place_other(arena, req, error, &place)) continue;
@@ -7829,7 +7749,7 @@ static void gpuarena__earmark_end(gpuarena *arena, uint64_t begin, uint64_t end)
         at.node->size &= ~GPUARENA__EARMARKED;
         if (at.node->record && at.node->ticket <= arena->streams.list[at.node->record].quiet) {
             gpuarena__free_insert(arena, at.index);
-            at.index = gpuarena__block_resolve(arena, at.index, 0, 0);
+            at.index = gpuarena__block_move(arena, at.index, 0, 0);
         } else at.index = gpuarena__block_join(arena, at.index);
         at.node = gpuarena__node_at(arena, at.index);
     }
@@ -7897,25 +7817,30 @@ static gpuarena__region *gpuarena__region_of(gpuarena *arena, uint32_t record)
     return region;
 }
 
+/* Moves what a sequence has of a stream from an address on: it lies at another one now. */
+static void gpuarena__plan_shift(const gpuarena__sequence *seen, uint32_t record, uint64_t from, uint64_t to)
+{
+    uint32_t at;
+    for (at = 0; at < seen->count; at++)
+        if (seen->list[at].record == record && seen->list[at].address >= from)
+            seen->list[at].address += to - from;
+}
+
 /* A stream's region with at least so many bytes. If the old one is too small, plans that serve get the
    addresses of a new one. NULL: there is none, or the old one is gone. */
 static gpuarena__region *gpuarena__region_have(gpuarena *arena, uint32_t record, uint64_t bytes)
 {
     gpuarena__region *region = gpuarena__region_of(arena, record);
-    uint32_t at, one;
+    uint32_t at;
     uint64_t from;
     if (!region || region->bytes >= bytes) return region;
     from = region->bytes ? region->address : 0;
     if (from) gpuarena__earmark_end(arena, from, from + region->bytes);
     region->bytes = 0;
     if (!gpuarena__region_obtain(arena, region, bytes)) return NULL;
-    for (at = 0; from && at < GPUARENA__PLANS; at++) {
-        gpuarena__sequence *seen = &arena->plans.list[at].seen;
-        if (!arena->plans.list[at].packed) continue;
-        for (one = 0; one < seen->count; one++)
-            if (seen->list[one].record == record && seen->list[one].address)
-                seen->list[one].address += region->address - from;
-    }
+    for (at = 0; from && at < GPUARENA__PLANS; at++)
+        if (arena->plans.list[at].packed)
+            gpuarena__plan_shift(&arena->plans.list[at].seen, record, from, region->address);
     return region;
 }
 
@@ -7990,51 +7915,41 @@ static int gpuarena__pack_earmark(gpuarena *arena, gpuarena__plan *plan, const g
     uint64_t granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE),
              last = pack->end << pack->unit_log2,
              more = gpuarena__whole(gpuarena__above(pack->top, pack->end) << pack->unit_log2, granule);
-    uint32_t at;
     gpuarena__region *region = gpuarena__region_of(arena, record);
     if (!region || (more && region->bytes) || more > gpuarena__peak(arena) / 64) return 0;
     if (!gpuarena__plan_earmark(arena, plan, record, last)) return 0;
     if (!more) return 1;
     if (!gpuarena__region_obtain(arena, region, more)) return 0;
-    for (at = 0; at < plan->seen.count; at++)
-        if (plan->seen.list[at].record == record && plan->seen.list[at].address >= last)
-            plan->seen.list[at].address += region->address - last;
+    gpuarena__plan_shift(&plan->seen, record, last, region->address);
     return 1;
 }
 
-/* Plans the blocks of a stream where they lay in the step that ends, if that memory is still there. The
-   others are packed between them. Pages moved in that step, so few or none move now. 0: there is no plan. */
-static int gpuarena__plan_keep_stream(gpuarena *arena, gpuarena__plan *plan, uint32_t record)
-{
-    gpuarena__pack pack = GPUARENA_INIT;
-    uint32_t at;
-    for (at = 0; at < plan->seen.count; at++)
-        if (gpuarena__is_plannable(&plan->seen, at, record))
-            plan->seen.list[at].address = plan->fresh.list[at].address;
-    return gpuarena__pack_make(arena, &pack, plan, record, 1)
-        && (!pack.count || gpuarena__pack_earmark(arena, plan, &pack, record));
-}
-
-/* Makes a plan of a sequence that has come twice. 0: there is none; memory may be earmarked. */
+/* Makes a plan of a sequence that has come twice: blocks lie where they lay in the step that ends, if that
+   memory is still there, and the others are packed between them. Pages moved in that step, so few or none
+   move now. 0: there is no plan; memory may be earmarked. */
 static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
 {
-    uint32_t record, one;
+    uint32_t record, one, planned = 0;
     for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
-    for (record = 1; record < arena->streams.count; record++)
-        if (gpuarena__is_planned_stream(arena, record) && !gpuarena__plan_keep_stream(arena, plan, record))
-            return 0;
-    for (one = 0; one < plan->seen.count && !plan->seen.list[one].address; one++) {}
-    if (one == plan->seen.count) return 0;       /* no block can be planned */
-    arena->stats.plan_count++;
-    return 1;
+    for (record = 1; record < arena->streams.count; record++) {
+        gpuarena__pack pack = GPUARENA_INIT;
+        if (!gpuarena__is_planned_stream(arena, record)) continue;
+        for (one = 0; one < plan->seen.count; one++)
+            if (gpuarena__is_plannable(&plan->seen, one, record))
+                plan->seen.list[one].address = plan->fresh.list[one].address;
+        if (!gpuarena__pack_make(arena, &pack, plan, record, 1)
+            || (pack.count && !gpuarena__pack_earmark(arena, plan, &pack, record))) return 0;
+        planned += pack.count;
+    }
+    arena->stats.plan_count += planned != 0;
+    return planned != 0;
 }
 
 /* Packs the blocks of a sequence, for a region of each stream. Returns how many regions that takes, and which
    sizes they have. 0: there is no such plan, as the regions may not fit beside the live blocks. */
 static uint32_t gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan, gpuarena__region *wanted)
 {
-    double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
-    uint64_t all = arena->stats.live_bytes, most;
+    uint64_t all = arena->stats.live_bytes, most = gpuarena__peak(arena);
     uint32_t count = 0, record, one;
     for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
     for (record = 1; record < arena->streams.count && count < GPUARENA__PLAN_REGIONS; record++) {
@@ -8048,8 +7963,7 @@ static uint32_t gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan, gpuar
         all += wanted[count++].bytes;
     }
     if (!count || count > GPUARENA__PLAN_REGIONS) return 0;
-    most = gpuarena__peak(arena);
-    most += (uint64_t)((double)most * fraction);
+    most += gpuarena__idle_part(arena, most);
     return all > gpuarena__max(most, arena->stats.reserved_bytes) ? 0 : count;
 }
 
@@ -8058,13 +7972,11 @@ static uint32_t gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan, gpuar
 static int gpuarena__plan_enter(gpuarena *arena, gpuarena__plan *plan, const gpuarena__region *wanted,
                                 uint32_t count)
 {
-    uint32_t at, one;
+    uint32_t at;
     for (at = 0; at < count; at++) {
         const gpuarena__region *region = gpuarena__region_have(arena, wanted[at].record, wanted[at].bytes);
-        for (one = 0; region && one < plan->seen.count; one++)
-            if (plan->seen.list[one].record == wanted[at].record && plan->seen.list[one].address)
-                plan->seen.list[one].address += region->address - 1;
         if (!region) return 0;
+        gpuarena__plan_shift(&plan->seen, wanted[at].record, 1, region->address);
     }
     plan->packed = count != 0;
     arena->stats.plan_count += plan->packed;
@@ -8088,21 +8000,6 @@ static int gpuarena__plan_pack_again(gpuarena *arena, gpuarena__plan *plan)
     plan->trimmed = !count;
     return count ? gpuarena__plan_enter(arena, plan, wanted, count)
                  : gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);
-}
-
-/* Packs all plans that serve. */
-static void gpuarena__plans_pack(gpuarena *arena)
-{
-    gpuarena__plans *plans = &arena->plans;
-    uint32_t at;
-    gpuarena__earmarks_end(arena);
-    for (at = 0; at < GPUARENA__PLANS; at++) plans->list[at].packed = 0; /* no region is theirs now */
-    for (at = 0; at < GPUARENA__PLANS; at++) {
-        gpuarena__plan *plan = &plans->list[at];
-        if (plan->state == GPUARENA__PLAN_SERVES && !gpuarena__plan_pack_again(arena, plan))
-            gpuarena__plan_fail(plan);
-    }
-    if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
 }
 
 /* Tells whether two recorded steps are the same: sizes, streams, and when what is freed in the step is
@@ -8169,15 +8066,24 @@ static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
     return oldest;
 }
 
-/* After a plan has served steps throughout: packs it, unless memory is within 1 % of the peak anyway, and
-   releases idle pages beyond the peak. A plan that was packed is improved again after a few steps, since no
-   block is left then that lay elsewhere. */
+/* After a plan has served steps throughout: packs it and all others that serve, unless memory is within 1 %
+   of the peak anyway, and releases idle pages beyond the peak. A plan that was packed is improved again after
+   a few steps, since no block is left then that lay elsewhere. */
 static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
 {
     gpuarena__error ignored = gpuarena__no_error();
     uint64_t peak = gpuarena__peak(arena), past;
+    gpuarena__plan *list = arena->plans.list;
+    uint32_t at;
     plan->trimmed = 1;
-    if (!plan->packed && arena->stats.reserved_bytes > peak + peak / 100) gpuarena__plans_pack(arena);
+    if (!plan->packed && arena->stats.reserved_bytes > peak + peak / 100) {
+        gpuarena__earmarks_end(arena);
+        for (at = 0; at < GPUARENA__PLANS; at++) list[at].packed = 0;    /* no region is theirs now */
+        for (at = 0; at < GPUARENA__PLANS; at++)
+            if (list[at].state == GPUARENA__PLAN_SERVES && !gpuarena__plan_pack_again(arena, &list[at]))
+                gpuarena__plan_fail(&list[at]);
+        if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
+    }
     peak = gpuarena__peak(arena);
     past = arena->paged.past_peak_bytes;
     if (plan->state == GPUARENA__PLAN_RECORDS || !arena->paged.page_bytes
@@ -8346,10 +8252,10 @@ static void gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpua
    MAX_TOTAL, and growth is at most a segment, or the addresses behind a block. */
 static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t bytes, gpuarena_stream stream)
 {
-    uint64_t free_bytes, total_bytes, wanted = arena->config.release_bytes + bytes, unmapped;
+    uint64_t free_bytes, wanted = arena->config.release_bytes + bytes, unmapped;
     if (arena->config.release != GPUARENA_RELEASE_PRESSURE || !need || !gpuarena__idle_bytes(arena, 0)
-        || gpuarena__is_lost(arena, NULL)
-        || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL) || free_bytes >= wanted) return;
+        || gpuarena__is_lost(arena, NULL) || !gpuarena__driver_info(arena, &free_bytes, NULL)
+        || free_bytes >= wanted) return;
     (void)gpuarena__resolve_all(arena);
     unmapped = gpuarena__min(wanted - free_bytes, gpuarena__idle_bytes(arena, 1));
     if (free_bytes + unmapped < need + arena->config.headroom_bytes) return;
@@ -9544,7 +9450,7 @@ static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
 static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure, uint64_t need,
                                       uint64_t idle)
 {
-    uint64_t kept, room, lack, now, total;
+    uint64_t kept, room, lack, now;
     const gpuarena *narrow = arena;
     switch (failure->reason) {
     case GPUARENA_REASON_OVER_LIMIT: case GPUARENA_REASON_OVER_PARENT:
@@ -9560,7 +9466,7 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
     case GPUARENA_REASON_HEADROOM: case GPUARENA_REASON_DRIVER_REFUSED: break;
     default: return;
     }
-    (void)gpuarena__driver_info(arena, &failure->device_free_bytes, &total, NULL);
+    (void)gpuarena__driver_info(arena, &failure->device_free_bytes, NULL);
     now = gpuarena__ask_capturing(arena, NULL)
         ? arena->paged.spare_pages * arena->paged.page_bytes : gpuarena__idle_bytes(arena, 1);
     lack = gpuarena__above(need, gpuarena__min(idle, now));
@@ -9739,9 +9645,7 @@ static void gpuarena__say_live(gpuarena__text *out, const gpuarena_failure *fail
 static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, const char *words)
 {
     const char *detail = failure->detail;
-    gpuarena__piece rest;
-    rest.begin = words;
-    rest.end = words + strlen(words);
+    gpuarena__piece rest = { words, words + strlen(words) };
     while (rest.begin < rest.end) {
         if (gpuarena__piece_skip(&rest, "$code"))
             gpuarena__put(out, "code %d%s%s", (int)failure->driver_code, detail[0] ? ", " : "", detail);
@@ -10682,15 +10586,6 @@ static int gpuarena__cuda_memory_obtain(const gpuarena_driver *self, gpuarena_me
     return code;
 }
 
-/* Memory that was freed stays freed, even if the caller's device cannot be made current again. */
-static int gpuarena__cuda_memory_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr,
-                                           uint64_t bytes, gpuarena_stream stream)
-{
-    (void)bytes;
-    GPUARENA__CUDA_CALL(gpuarena__cuda_give_back_kind(self, kind, ptr, stream));
-    return code == GPUARENA__NOT_RESTORED ? 0 : code;
-}
-
 static int gpuarena__cuda_events_create(const gpuarena_driver *self, void **event)
 {
     cudaEvent_t made = NULL;
@@ -10786,10 +10681,15 @@ static int gpuarena__cuda_vm_create(const gpuarena_driver *self, uint64_t *page,
     if (!code) *page = made;
     return code;
 }
-/* Entries that are one call: CALL of the runtime, with the device current; DIRECT of the driver.
+/* Entries that are one call: CALL of the runtime, with the device current; FREE as well, but what is freed or
+   closed stays so, even if the caller's device cannot be made current again; DIRECT of the driver.
    X(name, way, parameters, call) */
+#define GPUARENA__CUDA_FREE(call) GPUARENA__CUDA_CALL(call); if (code == GPUARENA__NOT_RESTORED) code = 0
 #define GPUARENA__CUDA_DIRECT(call) int code = (int)(call); (void)self
 #define GPUARENA__CUDA_CALLS(X) \
+    X(memory_give_back, FREE, (const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes, \
+                               gpuarena_stream stream), \
+      ((void)bytes, gpuarena__cuda_give_back_kind(self, kind, ptr, stream))) \
     X(events_destroy, CALL, (const gpuarena_driver *self, void *event), \
       cudaEventDestroy((cudaEvent_t)event)) \
     X(events_record, CALL, (const gpuarena_driver *self, void *event, gpuarena_stream stream), \
@@ -10803,6 +10703,7 @@ static int gpuarena__cuda_vm_create(const gpuarena_driver *self, uint64_t *page,
     X(ipc_get_handle, CALL, \
       (const gpuarena_driver *self, void *ptr, unsigned char handle[GPUARENA_IPC_BYTES]), \
       cudaIpcGetMemHandle((cudaIpcMemHandle_t *)(void *)handle, ptr)) \
+    X(ipc_close_handle, FREE, (const gpuarena_driver *self, void *ptr), cudaIpcCloseMemHandle(ptr)) \
     X(clear, CALL, (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream), \
       cudaMemsetAsync(ptr, 0, (size_t)bytes, (cudaStream_t)stream)) \
     X(vm_release, DIRECT, (const gpuarena_driver *self, void *address, uint64_t bytes), \
@@ -10837,13 +10738,6 @@ static int gpuarena__cuda_ipc_open_handle(const gpuarena_driver *self,
     else if (code == GPUARENA__NOT_RESTORED && cudaIpcCloseMemHandle(memory) && caller.slot_clean)
         (void)cudaGetLastError();
     return code;
-}
-
-/* An import that was closed stays closed, even if the caller's device cannot be made current again. */
-static int gpuarena__cuda_ipc_close_handle(const gpuarena_driver *self, void *ptr)
-{
-    GPUARENA__CUDA_CALL(cudaIpcCloseMemHandle(ptr));
-    return code == GPUARENA__NOT_RESTORED ? 0 : code;
 }
 
 static int gpuarena__cuda_fd_to_page(const gpuarena_driver *self, int fd, uint64_t *page)
@@ -11313,12 +11207,12 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
                   || error->reason == GPUARENA_REASON_OVER_PARENT,
                refused = error->reason == GPUARENA_REASON_DRIVER_REFUSED
                   || error->reason == GPUARENA_REASON_HEADROOM;
-    uint64_t calls, freed, frees, now, released = 0, device = 0, free_bytes, total_bytes;
+    uint64_t calls, freed, frees, now, released = 0, device = 0, free_bytes;
     if (!arena->has_family || error->result != GPUARENA_OUT_OF_MEMORY || !(limited || (refused && bytes))
         || bytes >= reclaim->refused || arena->lost || gpuarena__is_tied()
         || gpuarena__ask_capturing(arena, NULL)) return 0;
     if (refused) {                               /* the tree may have what it has and what is free */
-        if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, NULL)) return 0;
+        if (!gpuarena__driver_info(arena, &free_bytes, NULL)) return 0;
         device = gpuarena__family_figures(arena, root).held
             + gpuarena__above(free_bytes, arena->config.headroom_bytes);
     }
@@ -11865,10 +11759,10 @@ static gpuarena_failure gpuarena__fail_start(gpuarena *arena, gpuarena__error *e
 
 /* Sets values that follow from the checked configuration. Addresses are reserved for twice the largest
    possible reservation; training runs need 1.3 times as many as memory. */
-static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
+static void gpuarena__start_books(gpuarena *arena)
 {
     const gpuarena_config *config = &arena->config;
-    uint64_t page = config->page_bytes, span = gpuarena__min(config->limit_bytes, total_bytes);
+    uint64_t page = config->page_bytes, span = gpuarena__min(config->limit_bytes, arena->device_bytes);
     if (page) {
         span = gpuarena__min(span, GPUARENA__MAX_BYTES / 2) * 2;
         arena->paged.span_bytes = gpuarena__max(page, gpuarena__round_down(span, page));
@@ -11890,16 +11784,16 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     gpuarena__error error = gpuarena__no_error();
     gpuarena_failure failure = GPUARENA_INIT;
     gpuarena__text why = gpuarena__text_begin(failure.detail, sizeof failure.detail);
-    uint64_t free_bytes, total_bytes, initial;
+    uint64_t free_bytes, initial;
     int fixed, done;
     gpuarena__mutex_lock(&arena->slow_mutex);
     gpuarena__lock(arena);
-    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &error))
+    if (!gpuarena__driver_info(arena, &free_bytes, &error))
         return gpuarena__fail_start(arena, &error);
     failure.result = GPUARENA_INVALID_CONFIG;
     if (*arena->config.environment) gpuarena__put(&why, "%.24s: ", arena->config.environment);
-    if (!gpuarena__config_defaults(&arena->config, free_bytes, total_bytes, &why)) return failure;
-    gpuarena__start_books(arena, total_bytes);
+    if (!gpuarena__config_defaults(&arena->config, free_bytes, arena->device_bytes, &why)) return failure;
+    gpuarena__start_books(arena);
     gpuarena__set_magic(arena, GPUARENA__MAGIC); /* from here on observers may call in, or fork */
     if (!gpuarena__register(arena, &why)) return failure;
     failure = gpuarena__peers_start(arena);
@@ -12687,7 +12581,10 @@ static void gpuarena__live_free(gpuarena *arena, uint32_t *slot, uint32_t freed_
     if (arena->config.observe) block = gpuarena__block_describe(arena, index);
     *slot = 0;
     if (arena->heaps.count) gpuarena__heap_live_add(arena, node->address, UINT64_MAX);
-    if (node->size & GPUARENA__TAGGED) gpuarena__tag_leave(arena, node);
+    if (node->size & GPUARENA__TAGGED) {
+        gpuarena__tag_add(arena, gpuarena__place_of(node), 0 - gpuarena__node_bytes(node), UINT64_MAX);
+        node->size &= ~GPUARENA__TAGGED;
+    }
     if (arena->plans.now) gpuarena__plan_freed(arena, node);
     gpuarena__block_free(arena, NULL, index, node, freed_on, 0, (node->size & GPUARENA__PLANNED) != 0);
     if (!arena->config.observe) return;
@@ -13054,7 +12951,7 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__reque
     gpuarena__reclaim reclaim = GPUARENA_INIT;
     const gpuarena *root = gpuarena__family_root(arena);
     uint64_t idle, need = gpuarena__need(arena, req, &idle), more = gpuarena__above(need, idle);
-    uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes;
+    uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes;
     int could = 1;
     if (!need || req->flags & GPUARENA_ALLOC_TRY || kept > arena->limit) return GPUARENA_OUT_OF_MEMORY;
     if (req->alignment > arena->unit && gpuarena__begins_segment(req))
@@ -13072,7 +12969,7 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__reque
         gpuarena__relock_all(arena);
     }
     if (!could) return GPUARENA_OUT_OF_MEMORY;
-    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &error)) return error.result;
+    if (!gpuarena__driver_info(arena, &free_bytes, &error)) return error.result;
     if (arena->memory == GPUARENA_MEMORY_MANAGED) return GPUARENA_OK;        /* regardless of free memory */
     return free_bytes + idle >= need + arena->config.headroom_bytes ? GPUARENA_OK : GPUARENA_OUT_OF_MEMORY;
 }
@@ -13249,7 +13146,7 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
     gpuarena__stream *stream = &arena->streams.list[node->record];
     uint32_t use_at, place = gpuarena__place_of(node);
     uint64_t bits = GPUARENA__LIVE | (node->size & GPUARENA__CLEARING);
-    if (place) gpuarena__tag_add(arena, place, keep - gpuarena__node_bytes(node));
+    if (place) gpuarena__tag_add(arena, place, keep - gpuarena__node_bytes(node), 0);
     gpuarena__room_end(arena, index);
     node->size &= ~GPUARENA__STATE_BITS;
     rest = gpuarena__block_cut(arena, NULL, index, node, keep);
@@ -13341,7 +13238,7 @@ static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t at = node->address + gpuarena__node_bytes(node);
     node->size &= ~GPUARENA__PLANNED;            /* it is longer than any plan knows */
-    if (gpuarena__place_of(node)) gpuarena__tag_add(arena, gpuarena__place_of(node), end - at);
+    if (gpuarena__place_of(node)) gpuarena__tag_add(arena, gpuarena__place_of(node), end - at, 0);
     arena->stats.live_bytes += end - at;
     while (at < end) {
         uint32_t next = node->next;
@@ -13546,20 +13443,23 @@ static const char *gpuarena__wrong_stream(gpuarena_stream stream)
 
 static gpuarena_result gpuarena__use(gpuarena *arena, const void *inside, gpuarena_stream stream)
 {
-    uint32_t record = 0, index = gpuarena__node_around(arena, gpuarena__address(inside));
+    gpuarena__node *node;
+    uint32_t record = 0, use_at, index = gpuarena__node_around(arena, gpuarena__address(inside));
     if (index && gpuarena__node_live(gpuarena__node_at(arena, index)) && arena->streams.ordered) {
         record = gpuarena__stream_enter(arena, stream);      /* may call the driver: others free meanwhile */
         index = gpuarena__node_around(arena, gpuarena__address(inside));
     }
-    if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
-        return gpuarena__fail_pointer(arena, inside, stream);
-    if (record) {
-        uint32_t home = arena->streams.list[gpuarena__node_at(arena, index)->record].home;
-        record = gpuarena__record_for(arena, record, home);
-    }
-    if (arena->streams.ordered)
-        if (!record || !gpuarena__uses_add(arena, gpuarena__node_at(arena, index), record))
+    node = gpuarena__node_at(arena, index);
+    if (!index || !gpuarena__node_live(node)) return gpuarena__fail_pointer(arena, inside, stream);
+    if (arena->streams.ordered) {
+        if (record) record = gpuarena__record_for(arena, record, arena->streams.list[node->record].home);
+        use_at = node->use_at;                   /* it may be known already */
+        while (use_at && gpuarena__node_at(arena, use_at)->record != record)
+            use_at = gpuarena__node_at(arena, use_at)->next;
+        if (!record || (!use_at && !gpuarena__nodes_reserve(arena, 1)))
             return gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL);
+        if (!use_at) gpuarena__uses_put(arena, node, record, 0);
+    }
     gpuarena__tell_of(arena, GPUARENA_ACTION_USE, index, stream);
     return GPUARENA_OK;
 }
@@ -13899,13 +13799,13 @@ GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_devic
 {
     gpuarena_result result = gpuarena__begin(arena, device ? NULL : "device: NULL");
     gpuarena__error error = gpuarena__no_error();
-    uint64_t free_bytes, total_bytes;
+    uint64_t free_bytes;
     if (result != GPUARENA_OK) return result;
-    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &error))
+    if (!gpuarena__driver_info(arena, &free_bytes, &error))
         return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, NULL));
-    device->total_bytes = total_bytes;
+    device->total_bytes = arena->device_bytes;
     device->free_bytes = free_bytes;
-    device->other_bytes = (int64_t)(total_bytes - free_bytes);
+    device->other_bytes = (int64_t)(arena->device_bytes - free_bytes);
     if (arena->memory != GPUARENA_MEMORY_MANAGED)
         device->other_bytes -= (int64_t)(arena->stats.reserved_bytes + gpuarena__children(arena));
     device->page_bytes = arena->paged.page_bytes ? arena->paged.page_bytes : GPUARENA__GRANULE;
@@ -13958,13 +13858,11 @@ GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena)
     if (!self) return;
     (void)gpuarena__peak(self);                  /* the peak that growth uses is not reset */
     self->paged.past_peak_bytes = 0;
-    self->stats.requested_peak_bytes = self->stats.requested_bytes;
-    self->stats.live_peak_bytes = self->stats.live_bytes;
     self->stats.reserved_peak_bytes = self->stats.reserved_bytes;
     tags = &self->tags;
-    tags->peak_bytes = self->stats.live_bytes;
+    self->stats.requested_peak_bytes = tags->peak_bytes = tags->untagged_peak_bytes = 0;
+    gpuarena__peaks_note(self);
     for (at = 1; at < tags->room; at++) tags->list[at].live_peak_bytes = tags->list[at].live_bytes;
-    tags->untagged_peak_bytes = self->stats.live_bytes - tags->live_bytes;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     self->family.peak = self->family.reserved;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
@@ -14069,6 +13967,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__CUDA_CALL
 #undef GPUARENA__CUDA_CALLS
 #undef GPUARENA__CUDA_DIRECT
+#undef GPUARENA__CUDA_FREE
 #undef GPUARENA__CUDA_VM
 #undef GPUARENA__ENTRIES
 #undef GPUARENA__EVENT_ENTRIES
