@@ -4601,12 +4601,9 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     gpuarena__range_link(&arena->ranges, before, range);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    memset(node, 0, sizeof *node);
     node->address = range->address;
     node->size = bytes;
-    node->prev = node->next = 0;
-    node->record = 0;
-    node->ticket = 0;
-    node->use_at = 0;
     if (range->pages) {
         gpuarena__hole_list(arena, index);
         return index;
@@ -5573,22 +5570,17 @@ static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__r
     return gpuarena__whole(req->bytes + lead, unit);
 }
 
-/* The size that the growth policy requests if `need` is needed. *next: the step to keep if the driver grants
-   it. */
+/* The size that the growth policy requests if `need` is needed: at least a step, which only growth STEP and
+   DOUBLE have. DOUBLE alone has a largest step. *next: the step to keep if the driver grants it. */
 static uint64_t gpuarena__growth(const gpuarena *arena, const gpuarena__request *req, uint64_t need,
                                  uint64_t *next)
 {
-    uint64_t step = arena->step, step_max = arena->config.step_max_bytes;
+    uint64_t step = arena->step, most = arena->config.step_max_bytes;
     *next = step;
     if (req->flags & GPUARENA_ALLOC_DEDICATED) return need;  /* a segment of its own */
-    switch (arena->config.growth) {
-    case GPUARENA_GROWTH_STEP: return gpuarena__max(need, step);
-    case GPUARENA_GROWTH_DOUBLE:
-        while (step < need && step < step_max) step = gpuarena__min(step * 2, step_max);
-        *next = step > arena->step ? step : gpuarena__min(step * 2, step_max);
-        return gpuarena__max(need, step);
-    default: return need;
-    }
+    while (step < need && step < most) step = gpuarena__min(step * 2, most);
+    if (most) *next = step > arena->step ? step : gpuarena__min(step * 2, most);
+    return gpuarena__max(need, step);
 }
 
 /* *room: by how much the arena may grow within the limits and, if that covers `need`, the headroom. *narrow:
@@ -5643,8 +5635,7 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
     if (arena->memory != GPUARENA_MEMORY_ASYNC || !arena->streams.ordered) return index;
     record = stream == GPUARENA_ANY_STREAM ? 0 : gpuarena__stream_find(arena, stream);
     list = arena->streams.list;
-    if (record && !list[record].home)
-        return gpuarena__block_move(arena, index, record, ++list[record].ticket);
+    if (record) return gpuarena__block_move(arena, index, record, ++list[record].ticket);
     gpuarena__free_remove(arena, index);
     arena->stats.pending_bytes += gpuarena__node_at(arena, index)->size;
     gpuarena__uses_link(arena, gpuarena__node_at(arena, index), 0, 0, 1);
@@ -6019,7 +6010,6 @@ static int gpuarena__ask_grant(gpuarena *arena, uint64_t count, gpuarena__error 
 {
     uint64_t page = 0, bytes = count * arena->paged.page_bytes;
     gpuarena__error said = gpuarena__no_error();
-    if (gpuarena__is_lost(arena, error)) return 0;
     if (!gpuarena__ask_create(arena, bytes, &page, &said)) {
         if (said.reason == GPUARENA_REASON_DRIVER_REFUSED) *error = said;
         return said.reason != GPUARENA_REASON_DRIVER_REFUSED;
@@ -6072,11 +6062,11 @@ static uint32_t gpuarena__hole_join(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint32_t prev = node->prev, next = node->next;
-    if (next && gpuarena__is_open(gpuarena__node_at(arena, next))) {
+    if (gpuarena__is_open(gpuarena__node_at(arena, next))) {
         gpuarena__hole_unlist(arena, next);
         gpuarena__block_absorb_next(arena, index);
     }
-    if (prev && gpuarena__is_open(gpuarena__node_at(arena, prev))) {
+    if (gpuarena__is_open(gpuarena__node_at(arena, prev))) {
         gpuarena__hole_unlist(arena, prev);
         gpuarena__block_absorb_next(arena, prev);
         index = prev;
@@ -6641,9 +6631,9 @@ static uint64_t gpuarena__large_release(gpuarena *arena, uint64_t count, uint64_
 {
     uint64_t page = arena->paged.page_bytes, before = arena->stats.reserved_bytes, gone = 0;
     gpuarena__idle_walk large;
-    uint32_t claimed = 1;
+    uint32_t claimed;
     if (gpuarena__ask_capturing(arena, error)) return 0;
-    while (claimed && gone < count && gpuarena__large_find(arena, count - gone, begin, end, &large)) {
+    while (gone < count && gpuarena__large_find(arena, count - gone, begin, end, &large)) {
         if (!gpuarena__spares_reserve(arena, 1)) claimed = gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
         else claimed = gpuarena__block_claim(arena, large.address, large.page_count * page, error);
         if (!claimed || !gpuarena__claimed_release(arena, claimed, error)) break;
@@ -7104,24 +7094,21 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
 {
     gpuarena__error said = gpuarena__no_error();
     uint64_t page = arena->paged.page_bytes;
-    int over, done = 1;
+    int over, done;
     if (gpuarena__ask_capturing(arena, error) || gpuarena__is_lost(arena, error)) return 0;
     gpuarena__retry_unmap(arena, &said);
-    if (arena->paged.unmap_failed_count) {     /* destroying a page that is still mapped would free nothing */
-        *error = said;
-        done = 0;
-    }
+    done = !arena->paged.unmap_failed_count;   /* destroying a page that is still mapped would free nothing */
     while (done && arena->stats.reserved_bytes > keep && arena->paged.spare_count)
-        done = gpuarena__handle_destroy(arena, 0, error);
+        done = gpuarena__handle_destroy(arena, 0, &said);
     over = arena->stats.reserved_bytes > keep;
-    if (done && over) done = gpuarena__small_release(arena, keep, error);
+    if (done && over) done = gpuarena__small_release(arena, keep, &said);
     if (done && arena->stats.reserved_bytes > keep) {
         said = gpuarena__no_error();
         (void)gpuarena__large_release(arena, gpuarena__whole(arena->stats.reserved_bytes - keep, page) / page,
                                       arena->paged.kept_begin, arena->paged.kept_end, &said);
         done = said.result == GPUARENA_OK;
-        if (!done) *error = said;
     }
+    if (!done) *error = said;
     if (over) {
         arena->paged.past_peak_bytes = arena->tags.peak_bytes;
         arena->paged.peak_bytes = arena->stats.live_bytes;
@@ -7537,13 +7524,12 @@ static void gpuarena__pack_put(gpuarena__pack *pack, uint32_t block, uint64_t of
     while (count) gpuarena__pack_take(pack, lists[--count], offset, offset + one->units);
 }
 
-/* Places all blocks in a region. 0: that takes too long. */
-static int gpuarena__pack_place(gpuarena__pack *pack, int early)
+/* Places the first `count` blocks of the order. 0: that takes too long. */
+static int gpuarena__pack_place(gpuarena__pack *pack, uint32_t count)
 {
     uint64_t bottom = 0;
     uint32_t at;
-    gpuarena__pack_begin(pack, early);
-    for (at = 0; at < pack->count && !gpuarena__pack_is_long(pack); at++) {
+    for (at = 0; at < count && !gpuarena__pack_is_long(pack); at++) {
         const gpuarena__packed *one = &pack->blocks[pack->order[at]];
         if (one->units <= pack->peak >> 16 && !bottom) {         /* tiny: from here on, above all others */
             bottom = pack->top;
@@ -7551,7 +7537,7 @@ static int gpuarena__pack_place(gpuarena__pack *pack, int early)
         }
         gpuarena__pack_put(pack, pack->order[at], gpuarena__pack_find(pack, one, bottom));
     }
-    return at == pack->count;
+    return at == count;
 }
 
 /* Tells whether a block can be planned: it is freed before its own allocation comes again. */
@@ -7634,12 +7620,8 @@ static int gpuarena__pack_keep(gpuarena__pack *pack)
             gpuarena__pack_put(pack, block, one->offset);
         else pack->order[left++] = block;
     }
-    if (at < pack->count) return 0;
-    for (at = 0; at < left && !gpuarena__pack_is_long(pack); at++) {
-        uint32_t block = pack->order[at];
-        gpuarena__pack_put(pack, block, gpuarena__pack_find(pack, &pack->blocks[block], 0));
-    }
-    if (at < left) return 0;
+    pack->peak = 0;                              /* no block counts as tiny */
+    if (at < pack->count || !gpuarena__pack_place(pack, left)) return 0;
     for (at = 0; at < pack->count; at++) pack->order[at] = at;
     return 1;
 }
@@ -7669,11 +7651,12 @@ static void gpuarena__pack_enter(const gpuarena__pack *pack, uint64_t base)
 static int gpuarena__pack_twice(gpuarena__pack *pack)
 {
     uint64_t top;
-    if (!gpuarena__pack_place(pack, 0)) return 0;
+    if (!gpuarena__pack_place(pack, pack->count)) return 0;
     gpuarena__pack_enter(pack, 1);
     top = pack->top;
     if (top <= pack->peak + pack->peak / 256) return 1;
-    if (gpuarena__pack_place(pack, 1) && pack->top < top) gpuarena__pack_enter(pack, 1);
+    gpuarena__pack_begin(pack, 1);
+    if (gpuarena__pack_place(pack, pack->count) && pack->top < top) gpuarena__pack_enter(pack, 1);
     else pack->top = top;
     return 1;
 }
@@ -7722,9 +7705,9 @@ static int gpuarena__pack_make(gpuarena *arena, gpuarena__pack *pack, const gpua
     gpuarena__pack_fill(pack, record);
     list_bytes = gpuarena__pack_reserve(arena, pack, keeps ? arena->nodes.chunk_count * GPUARENA__CHUNK : 0);
     if (list_bytes) {
+        gpuarena__pack_begin(pack, 0);
         if (!keeps) done = gpuarena__pack_twice(pack);
         else {
-            gpuarena__pack_begin(pack, 0);
             gpuarena__pack_gaps(arena, pack, plan, record);
             done = gpuarena__pack_keep(pack);
             if (done) gpuarena__pack_enter(pack, 0);
@@ -8363,7 +8346,6 @@ static int gpuarena__clear_alone(gpuarena *arena, gpuarena__node *node, uint64_t
             return 1;
         }
     }
-    if (error->result == GPUARENA_OK) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
     return 0;
 }
 
@@ -12109,7 +12091,6 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
     range = gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address);
     if (gpuarena__node_at(arena, index)->record == GPUARENA__MULTI_STREAM
         && !gpuarena__wait_device(arena, error)) {           /* until then nobody else can use it */
-        if (error->result == GPUARENA_OK) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
         (void)gpuarena__segment_release(arena, range, req->stream, NULL);
         return 0;
     }
