@@ -644,18 +644,29 @@ static interval gate_limit(const gate *self, const row *of, gate_verdict *made)
     return limit;
 }
 
+/* A row against itself is one number against the same: how well that is known decides nothing. */
+static void gate_same_row(const gate *self, const row *of, const gate_verdict *made, interval *value, interval *limit)
+{
+    const rule *judged = made->judged;
+    if (!judged->reference || rule_refers_to_base(judged)
+        || case_find(&self->by_found, of, judged->reference) != case_find(&self->by_found, of, row_policy(of))) return;
+    value->is_timed = limit->is_timed = 0;
+    value->low = value->high = value->middle;
+    limit->low = limit->high = rule_limit(judged, value->middle);
+}
+
 static void gate_judge_number(const gate *self, const row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
     const column_unit unit = row_table[judged->measure].unit;
-    const interval limit = gate_limit(self, of, made);
+    interval limit = gate_limit(self, of, made);
     const case_rows rows = { &self->by_found, case_find(&self->by_found, of, row_policy(of)) };
-    const interval value = case_samples(&rows, judged->measure,
-                                        row_table[judged->measure].is_timed == COLUMN_IS_TIMED);
+    interval value = case_samples(&rows, judged->measure, row_table[judged->measure].is_timed == COLUMN_IS_TIMED);
     if (value.count) interval_show(&value, unit, made->value, sizeof made->value);
     if (limit.count) interval_show(&limit, unit, made->limit, sizeof made->limit);
     if (!value.count) snprintf(made->note, sizeof made->note, "no %s in this row", judged->column);
     if (!value.count || !limit.count) return;
+    gate_same_row(self, of, made, &value, &limit);
     made->outcome = gate_compare(judged, &value, &limit);
     if (made->outcome != GATE_AMBIGUOUS) return;
     if (value.is_known && limit.is_known) snprintf(made->note, sizeof made->note, "the intervals meet");
