@@ -279,7 +279,7 @@ int call_begin(call *self, sim_call kind)
 
 int call_begin_at(call *self, sim_call kind, const void *ptr)
 {
-    return call_open(self, kind) && call_serve(self, engine_owner(self->machine, (uint64_t)(uintptr_t)ptr), 0);
+    return call_open(self, kind) && call_serve(self, engine_owner(self->machine, (uint64_t)(uintptr_t)ptr, NULL), 0);
 }
 
 int call_end_driver(call *self)

@@ -456,8 +456,8 @@ static int pointer_find(const call *self, uint64_t address, pointer_place *found
     uint64_t offset;
     devmem_place place;
     const devmem_mapping *mapped;
-    const sim_device *owner = engine_owner(self->machine, address);
-    if (!owner || !engine_offset(owner, address, &offset)) return 0;
+    const sim_device *owner = engine_owner(self->machine, address, &offset);
+    if (!owner) return 0;
     found->device = owner;
     if ((mapped = devmem_mapped(&owner->memory, offset)) != NULL) {
         found->base = engine_address(owner, mapped->offset);

@@ -13,7 +13,7 @@ enum { VM_HOST_PAGE_BYTES = 4096 };
 
 static sim_device *vm_owner(const call *self, CUdeviceptr address)
 {
-    return engine_owner(self->machine, address);
+    return engine_owner(self->machine, address, NULL);
 }
 
 /* The device of a location, or NULL and the code. */
@@ -143,11 +143,9 @@ DRIVER_SERVED(cuMemGetAccess, 10020, (unsigned long long *flags, const CUmemLoca
     uint64_t offset;
     int code = location && flags ? SIM_SUCCESS : SIM_INVALID_VALUE;
     const sim_device *accessor = code == SIM_SUCCESS ? vm_located(self, location, &code) : NULL;
-    const sim_device *owner = engine_owner(self->machine, address);
+    const sim_device *owner = engine_owner(self->machine, address, &offset);
     if (!accessor) return code;
-    if (!owner || !engine_offset(owner, address, &offset) || !devmem_mapped(&owner->memory, offset)) {
-        return SIM_INVALID_VALUE;
-    }
+    if (!owner || !devmem_mapped(&owner->memory, offset)) return SIM_INVALID_VALUE;
     *flags = vmem_has_access(owner, address, accessor->ordinal) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
                                                                 : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return SIM_SUCCESS;

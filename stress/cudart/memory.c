@@ -138,7 +138,7 @@ CUDART_FUNCTION(cudaMallocManaged, (void **ptr, size_t bytes, unsigned int flags
 CUDART_SERVED(cudaPointerGetAttributes, (struct cudaPointerAttributes *attributes, const void *ptr),
               (attributes, ptr))
 {
-    const sim_device *owner = engine_owner(self->machine, (uint64_t)(uintptr_t)ptr);
+    const sim_device *owner = engine_owner(self->machine, (uint64_t)(uintptr_t)ptr, NULL);
     const host_block *pinned = host_find(ptr);
     if (!attributes) return SIM_INVALID_VALUE;
     memset(attributes, 0, sizeof *attributes);
@@ -197,12 +197,10 @@ static int pool_hand_out(call *self, mempool *pool, void **ptr, size_t bytes)
 static int pool_take_back(call *self, uint64_t address, cudaStream_t stream)
 {
     int code;
-    uint64_t offset;
     devmem_place place;
     self->stream = work_find_stream(engine_device(self->machine, self->thread->device), stream, &code);
     if (!self->stream) return code;
-    if (engine_offset(self->device, address, &offset) && devmem_find(&self->device->memory, offset, &place)
-        && !place.range->pool) {
+    if (engine_find(self->device, address, 0, &place) && !place.range->pool) {
         code = self->stream->capture ? SIM_NOT_SUPPORTED : capture_check_unsafe(self);
         return code ? code : memory_give_back(self, address, MEMORY_ANY_BYTES);
     }

@@ -16,12 +16,7 @@ cudaStream_t stream_of_thread(cudaStream_t stream)
 
 /* ---- Streams: made, destroyed, asked, waited for */
 
-/* It means nothing but what is told of it. Beyond the range: its nearest end. */
-static int stream_priority(int asked)
-{
-    return asked > 0 ? 0 : asked < STREAM_HIGHEST_PRIORITY ? STREAM_HIGHEST_PRIORITY : asked;
-}
-
+/* A priority means nothing but what is told of it. Beyond the range: its nearest end. */
 static int stream_make(call *self, cudaStream_t *stream, unsigned flags, int priority)
 {
     void *made;
@@ -29,7 +24,9 @@ static int stream_make(call *self, cudaStream_t *stream, unsigned flags, int pri
     int code = work_create_stream(self->device, !(flags & cudaStreamNonBlocking), &made);
     if (code == SIM_SUCCESS) {
         *stream = made;
-        work_find_stream(self->device, made, &code)->priority = stream_priority(priority);
+        if (priority > 0) priority = 0;
+        if (priority < STREAM_HIGHEST_PRIORITY) priority = STREAM_HIGHEST_PRIORITY;
+        work_find_stream(self->device, made, &code)->priority = priority;
     }
     return code;
 }

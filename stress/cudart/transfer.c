@@ -40,8 +40,8 @@ typedef struct copy {
 static copy_side copy_find(const sim *machine, const void *ptr, size_t pitch)
 {
     uint64_t address = (uint64_t)(uintptr_t)ptr;
-    copy_side side = { engine_owner(machine, address), address, 0, (unsigned char *)(uintptr_t)ptr, pitch, 0 };
-    if (side.device) engine_offset(side.device, address, &side.offset);
+    copy_side side = { NULL, address, 0, (unsigned char *)(uintptr_t)ptr, pitch, 0 };
+    side.device = engine_owner(machine, address, &side.offset);
     return side;
 }
 
@@ -202,7 +202,7 @@ static int copy_act(const launch *now, const void *payload)
 /* 1: the memory is the device's, held or not. */
 static int transfer_is_on(const call *self, const char *name, const void *ptr, int device)
 {
-    const sim_device *owner = engine_owner(self->machine, (uint64_t)(uintptr_t)ptr);
+    const sim_device *owner = engine_owner(self->machine, (uint64_t)(uintptr_t)ptr, NULL);
     if (owner && owner->ordinal == device) return 1;
     ENGINE_REPORT(self->device, "%s with device %d for %s", name, device,
                   engine_name(self->device, (uint64_t)(uintptr_t)ptr).text);
@@ -227,8 +227,8 @@ static int transfer_serve(call *self, const copy_request *asked)
         code = launch_command(self, self->machine->runtime_work_ns, copy_act, asked, sizeof *asked);
     }
     if (code == SIM_SUCCESS && asked->waits
-        && (!engine_owner(self->machine, (uint64_t)(uintptr_t)asked->to)
-            || !engine_owner(self->machine, (uint64_t)(uintptr_t)asked->from))) {
+        && (!engine_owner(self->machine, (uint64_t)(uintptr_t)asked->to, NULL)
+            || !engine_owner(self->machine, (uint64_t)(uintptr_t)asked->from, NULL))) {
         code = work_wait_stream(self, 1);
     }
     return code;

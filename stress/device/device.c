@@ -91,13 +91,6 @@ static int cuda_device_close(device *self, problem *why)
                        self->driver.device, cudaGetErrorName((cudaError_t)code), code);
 }
 
-static void cuda_device_count(const device *self, device_counters *counters)
-{
-    counters->calls = self->table.calls;
-    counters->held_bytes = cuda_table_held_bytes(&self->table);
-    counters->held_peak_bytes = self->table.held_peak_bytes;
-}
-
 /* One event will do: a stream waits for the record that was the latest when it was told to. */
 static int cuda_device_follow(device *self, gpuarena_stream stream, gpuarena_stream other, problem *why)
 {
@@ -252,7 +245,12 @@ void device_count(const device *self, device_counters *counters)
     static const device_counters none;
     sim_counters counted;
     *counters = none;
-    DEVICE_ON_CUDA(self, { cuda_device_count(self, counters); return; })
+    DEVICE_ON_CUDA(self, {
+        counters->calls = self->table.calls;
+        counters->held_bytes = cuda_table_held_bytes(&self->table);
+        counters->held_peak_bytes = self->table.held_peak_bytes;
+        return;
+    })
     sim_get_sums(self->machine, 0, &counted);
     counters->calls = counted.memory_calls;
     counters->call_vns = counted.memory_vns;

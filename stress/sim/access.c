@@ -33,13 +33,8 @@ const char *access_lack(const sim_device *memory, uint64_t offset)
 static sim_device *access_find(sim_device *device, const stream_queue *by, const access_range *range,
                                uint64_t *offset)
 {
-    sim *machine = device->sim;
-    sim_device *memory = engine_owner(machine, range->address);
-    *offset = 0;
-    if (memory && engine_offset(memory, range->address, offset)
-        && devmem_reaches(&memory->memory, *offset, range->bytes, device->ordinal)) {
-        return memory;
-    }
+    sim_device *memory = engine_owner(device->sim, range->address, offset);
+    if (memory && devmem_reaches(&memory->memory, *offset, range->bytes, device->ordinal)) return memory;
     ENGINE_REPORT(device, "%s, which are %s", access_uses(device, by, range, 0).text, access_lack(memory, *offset));
     if (memory && devmem_reservation(&memory->memory, *offset) && !device->lost_code) {
         device->lost_code = SIM_ILLEGAL_ADDRESS;
@@ -62,7 +57,7 @@ static int access_was_remapped(const sim_device *memory, uint64_t offset, const 
 void access_use(sim_device *device, const stream_queue *by, const access_range *range)
 {
     judge *book = &device->sim->judge;
-    uint64_t offset;
+    uint64_t offset = 0;
     if (range->bytes == 0) return;
     sim_device *memory = access_find(device, by, range, &offset);
     if (!memory) return;
@@ -95,10 +90,8 @@ void access_use(sim_device *device, const stream_queue *by, const access_range *
 uint64_t access_owner_of(const sim_device *device, uint64_t address)
 {
     uint64_t offset, base;
-    const sim_device *memory = engine_owner(device->sim, address);
-    if (!memory || !engine_offset(memory, address, &offset) || !devmem_base(&memory->memory, offset, &base)) {
-        return ACCESS_BY_OBTAIN;
-    }
+    const sim_device *memory = engine_owner(device->sim, address, &offset);
+    if (!memory || !devmem_base(&memory->memory, offset, &base)) return ACCESS_BY_OBTAIN;
     return ACCESS_BY_OBTAIN | engine_address(memory, base);
 }
 

@@ -135,8 +135,12 @@ int      engine_offset(const sim_device *device, uint64_t address, uint64_t *off
 
 /* The device, or bank, that has given such an address, held now or not; or the one right above, where lies point.
    NULL: an address of no device, so that the host's own, which may lie in any device's space, are never taken
-   for one. */
-sim_device *engine_owner(const sim *machine, uint64_t address);
+   for one. *offset: there; offset NULL: nobody asks. */
+sim_device *engine_owner(const sim *machine, uint64_t address, uint64_t *offset);
+
+/* devmem_find, by an address. Of one that is not this device's 0, and *place is zeroed. is_base 1: of a request's
+   first byte alone. */
+int engine_find(const sim_device *device, uint64_t address, int is_base, devmem_place *place);
 
 /* An address for people, relative to its device: "+0x200000", "device 1 +0x200000", "host +0x200000", "an
    address of no device". */

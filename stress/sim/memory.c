@@ -114,10 +114,7 @@ static void mempool_free(const devmem_place *place, const mempool_block *freed)
 /* 1: a pool gave it, and has not had it back. 0: place->range->pool says whose chunk the address lies in. */
 static int mempool_find(const sim_device *device, uint64_t address, devmem_place *place)
 {
-    uint64_t offset;
-    memset(place, 0, sizeof *place);
-    return engine_offset(device, address, &offset) && devmem_find(&device->memory, offset, place)
-        && place->range->pool && place->offset == offset;
+    return engine_find(device, address, 1, place) && place->range->pool;
 }
 
 static void mempool_drop_chunk(mempool *self, address_range *chunk)
@@ -442,9 +439,8 @@ static void memory_refuse_give_back(sim_device *device, uint64_t address, uint64
 
 int memory_give_back(engine_call *self, uint64_t address, uint64_t bytes)
 {
-    uint64_t offset;
     sim_device *device = self->device;
-    devmem_place place = { NULL, NULL, NULL, 0, 0 };
+    devmem_place place;
     devmem_work work;
     if (address == 0) {
         self->cost_ns = 0;
@@ -454,14 +450,15 @@ int memory_give_back(engine_call *self, uint64_t address, uint64_t bytes)
         self->cost_ns = engine_cost_ns(device, SIM_COST_FREE_BLOCK, 0);
         return SIM_SUCCESS;
     }
-    int held = engine_offset(device, address, &offset) && devmem_find(&device->memory, offset, &place);
-    if (place.range && place.range->pool && bytes == MEMORY_ANY_BYTES) {
+    const int is_held = engine_find(device, address, 0, &place), has_bytes = bytes != MEMORY_ANY_BYTES;
+    if (place.range && place.range->pool && !has_bytes) {
         self->cost_ns = 0;
         work_drain_device(self);
         return mempool_take_now(device, address);
     }
-    if (!held || place.range->pool || place.offset != offset || (place.bytes != bytes && bytes != MEMORY_ANY_BYTES)) {
-        memory_refuse_give_back(device, address, bytes, held ? &place : NULL);
+    if (!is_held || place.range->pool || engine_address(device, place.offset) != address
+        || (has_bytes && place.bytes != bytes)) {
+        memory_refuse_give_back(device, address, bytes, is_held ? &place : NULL);
         return SIM_INVALID_VALUE;
     }
     const char *holder = share_holder(device, &place);
@@ -472,7 +469,7 @@ int memory_give_back(engine_call *self, uint64_t address, uint64_t bytes)
     }
     self->cost_ns = 0;
     work_drain_device(self);
-    access_end(device, offset, place.bytes, memory_free_name(bytes));
+    access_end(device, place.offset, place.bytes, memory_free_name(bytes));
     engine_tell(device, SIM_CALL_GIVE_BACK, address, place.bytes);
     devmem_give_back(&device->memory, &place, &work);
     self->cost_ns += engine_cost_ns(device, work.in_slab ? SIM_COST_FREE_SLAB : SIM_COST_FREE_BLOCK, work.bytes);
@@ -531,13 +528,11 @@ int bank_obtain(engine_call *self, sim_bank kind, void **ptr, uint64_t bytes)
 int bank_give_back(engine_call *self, sim_bank kind, uint64_t address, uint64_t bytes)
 {
     sim_device *device = self->device, *bank = &self->machine->banks[kind];
-    uint64_t offset;
     devmem_place place;
     devmem_work work;
     self->cost_ns = engine_cost_ns(device, banks_kinds[kind].give_back, 0);
     if (address == 0) return SIM_SUCCESS;
-    if (!engine_offset(bank, address, &offset) || !devmem_find(&bank->memory, offset, &place)
-        || place.offset != offset
+    if (!engine_find(bank, address, 1, &place)
         || (bytes != MEMORY_ANY_BYTES && (bytes < SIM_GRANULE ? SIM_GRANULE : bytes) != place.bytes)) {
         ENGINE_REPORT(device, "give_back of %s as %" PRIu64 " bytes of %s memory, which it is not",
                       engine_name(device, address).text, bytes, bank->bank);
@@ -545,7 +540,7 @@ int bank_give_back(engine_call *self, sim_bank kind, uint64_t address, uint64_t 
     }
     self->cost_ns = 0;
     if (kind == SIM_BANK_MANAGED) work_drain_device(self);
-    access_end(bank, offset, place.bytes, "give_back");
+    access_end(bank, place.offset, place.bytes, "give_back");
     devmem_give_back(&bank->memory, &place, &work);
     self->cost_ns += engine_cost_ns(device, banks_kinds[kind].give_back, work.bytes);
     return SIM_SUCCESS;

@@ -130,9 +130,7 @@ static int share_move(sim *machine, devmem_page *page, uint64_t what)
 /* 1: the address is the base of what an obtain gave. */
 static int share_find(const sim_device *device, uint64_t address, devmem_place *place)
 {
-    uint64_t offset;
-    return engine_offset(device, address, &offset) && devmem_find(&device->memory, offset, place)
-        && place->offset == offset && !place->range->pool;
+    return engine_find(device, address, 1, place) && !place->range->pool;
 }
 
 static address_range *share_held(const devmem_place *place)
@@ -319,12 +317,10 @@ int share_open_memory(const sim_device *device, share_scope scope, const unsigne
 /* What stood for memory of another process goes with the last close. */
 int share_close(sim_device *device, uint64_t address)
 {
-    uint64_t offset;
     devmem_place place;
     devmem_work work;
-    sim_device *owner = engine_owner(device->sim, address);
-    int is_held = owner && engine_offset(owner, address, &offset) && devmem_find(&owner->memory, offset, &place);
-    share_open *opened = is_held ? share_held(&place)->opened : NULL;
+    sim_device *owner = engine_owner(device->sim, address, NULL);
+    share_open *opened = owner && engine_find(owner, address, 0, &place) ? share_held(&place)->opened : NULL;
     if (!opened || share_address(owner, &place, &opened->token) != address) {
         ENGINE_REPORT(device, "close of %s, which is not open", engine_name(device, address).text);
         return SIM_INVALID_VALUE;

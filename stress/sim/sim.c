@@ -92,24 +92,36 @@ sim_device *engine_device(const sim *machine, int ordinal)
     return ordinal >= 0 && ordinal < machine->device_count ? &machine->devices[ordinal] : NULL;
 }
 
-sim_device *engine_owner(const sim *machine, uint64_t address)
+sim_device *engine_owner(const sim *machine, uint64_t address, uint64_t *offset)
 {
-    uint64_t from = address - ENGINE_FIRST_ADDRESS, owner = from / machine->device_space, offset;
-    for (int i = 0; i < SIM_BANK_COUNT && address < ENGINE_FIRST_ADDRESS; i++) {
-        sim_device *bank = &machine->banks[i];
-        if (engine_offset(bank, address, &offset) && devmem_has_given(&bank->memory, offset)) return bank;
+    uint64_t owner = (address - ENGINE_FIRST_ADDRESS) / machine->device_space, inside;
+    sim_device *found = NULL;
+    if (address >= ENGINE_FIRST_ADDRESS) {
+        if (owner < (uint64_t)machine->device_count) found = &machine->devices[owner];
+    } else {
+        for (int i = 0; i < SIM_BANK_COUNT && !found; i++) {
+            if (engine_offset(&machine->banks[i], address, &inside)) found = &machine->banks[i];
+        }
     }
-    if (address < ENGINE_FIRST_ADDRESS || owner >= (uint64_t)machine->device_count) return NULL;
-    sim_device *found = &machine->devices[owner];
-    return devmem_has_given(&found->memory, from % machine->device_space) ? found : NULL;
+    if (!found || !engine_offset(found, address, &inside) || !devmem_has_given(&found->memory, inside)) return NULL;
+    if (offset) *offset = inside;
+    return found;
+}
+
+int engine_find(const sim_device *device, uint64_t address, int is_base, devmem_place *place)
+{
+    uint64_t offset;
+    memset(place, 0, sizeof *place);
+    return engine_offset(device, address, &offset) && devmem_find(&device->memory, offset, place)
+        && (!is_base || place->offset == offset);
 }
 
 engine_text engine_name(const sim_device *device, uint64_t address)
 {
-    engine_text name = { "an address of no device" };
-    const sim_device *owner = engine_owner(device->sim, address);
     uint64_t offset;
-    if (!owner || !engine_offset(owner, address, &offset)) return name;
+    engine_text name = { "an address of no device" };
+    const sim_device *owner = engine_owner(device->sim, address, &offset);
+    if (!owner) return name;
     if (owner->bank) {
         snprintf(name.text, sizeof name.text, "%s +0x%" PRIx64, owner->bank, offset);
     } else if (owner == device) {
@@ -371,7 +383,7 @@ static sim_device *sim_find_memory(const sim *machine, int device, const void *p
 {
     uint64_t address = (uint64_t)(uintptr_t)ptr;
     sim_device *found = engine_device(machine, device);
-    sim_device *bank = found && address < ENGINE_FIRST_ADDRESS ? engine_owner(machine, address) : NULL;
+    sim_device *bank = found && address < ENGINE_FIRST_ADDRESS ? engine_owner(machine, address, NULL) : NULL;
     if (bank) found = bank;
     if (found) engine_offset(found, address, offset);
     return found;

@@ -47,10 +47,9 @@ static int table_act_clear(const launch *now, const void *payload)
     const table_cleared *asked = payload;
     access_range range = { asked->address, asked->bytes, asked->owner, now->op, 0, 0, 0 };
     uint64_t offset;
-    sim_device *memory = engine_owner(now->device->sim, asked->address);     /* a bank, of other kinds */
+    sim_device *memory = engine_owner(now->device->sim, asked->address, &offset);        /* a bank, of other kinds */
     access_use(now->device, now->by, &range);
-    if (!memory || !engine_offset(memory, asked->address, &offset)
-        || !devmem_reaches(&memory->memory, offset, asked->bytes, now->device->ordinal)) {
+    if (!memory || !devmem_reaches(&memory->memory, offset, asked->bytes, now->device->ordinal)) {
         return SIM_INVALID_VALUE;
     }
     devmem_fill(&memory->memory, offset, asked->bytes, 0);
