@@ -330,23 +330,19 @@ def parse(words):
     return parser.parse_args(words)
 
 
-def run(options):
-    with open(options.snapshot, "rb") as file:
-        device, trace = convert(load(file), options)
-    if options.out == "-":
-        if not sys.stdout:
-            raise OSError(errno.EBADF, "stdout is closed")
-        trace.write(sys.stdout)
-        sys.stdout.flush()
-    else:
-        write_file(trace, options.out)
-    if not options.quiet:
-        sys.stderr.write("torch_snapshot.py: %s\n" % summary(device, trace))
-
-
 def convert_file(options):
     try:
-        run(options)
+        with open(options.snapshot, "rb") as file:
+            device, trace = convert(load(file), options)
+        if options.out != "-":
+            write_file(trace, options.out)
+        elif not sys.stdout:
+            raise OSError(errno.EBADF, "stdout is closed")
+        else:
+            trace.write(sys.stdout)
+            sys.stdout.flush()
+        if not options.quiet:
+            sys.stderr.write("torch_snapshot.py: %s\n" % summary(device, trace))
     except Refused as error:
         sys.stderr.write("torch_snapshot.py: %s: %s\n" % (options.snapshot, error))
         return 2

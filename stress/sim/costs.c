@@ -63,10 +63,7 @@ static int costs_read_name(costs_file *file, slice word, sim_cost_kind *kind)
         }
     }
     char expected[512] = "one of";
-    for (int i = 0; i < SIM_COST_KINDS; i++) {
-        size_t length = strlen(expected);
-        snprintf(expected + length, sizeof expected - length, " %s", costs_rows[i].name);
-    }
+    for (int i = 0; i < SIM_COST_KINDS; i++) text_add(expected, sizeof expected, " %s", costs_rows[i].name);
     return costs_expected(file, word, expected);
 }
 
@@ -124,15 +121,11 @@ int sim_costs_read(const char *path, sim_costs *costs, problem *why)
     char text[COSTS_LINE_BYTES];
     slice line = { text, 0 };
     int more;
-    while ((more = costs_next_line(&file, in, text, &line.length)) > 0) {
-        if (costs_read_line(&file, line, &read)) {
-            more = -1;
-            break;
-        }
-    }
+    while ((more = costs_next_line(&file, in, text, &line.length)) > 0 && !costs_read_line(&file, line, &read)) continue;
     fclose(in);
-    if (more == 0) *costs = read;
-    return more;
+    if (more != 0) return -1;                    /* no line, or one that is wrong */
+    *costs = read;
+    return 0;
 }
 
 const char *sim_costs_name(sim_cost_kind kind)
