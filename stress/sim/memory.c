@@ -303,6 +303,7 @@ int mempool_hand_out(mempool *self, engine_call *by, void **ptr, uint64_t bytes)
     }
     const address_range *piece = mempool_take(self, block, whole, bytes);
     *ptr = (void *)(uintptr_t)engine_address(self->device, piece->offset);
+    engine_tell(self->device, SIM_CALL_OBTAIN, (uint64_t)(uintptr_t)*ptr, bytes);
     mempool_touch(self->device, to, piece);      /* no other stream may use it before this */
     return SIM_SUCCESS;
 }
@@ -323,6 +324,7 @@ int mempool_take_back(const engine_call *self, uint64_t address, uint64_t bytes,
     if (by->capture) return SIM_NOT_SUPPORTED;
     streams_record(&self->machine->streams, by, self->machine->now_ns, &freed.freed);
     mempool_touch(device, by, place.piece);
+    engine_tell(device, SIM_CALL_GIVE_BACK, address, place.bytes);
     freed.position = vclock_get(&by->done.seen, by->line);
     mempool_free(&place, &freed);
     return SIM_SUCCESS;
@@ -521,8 +523,10 @@ int bank_obtain(engine_call *self, sim_bank kind, void **ptr, uint64_t bytes)
     devmem_work work;
     if (bytes == 0) return SIM_INVALID_VALUE;
     int code = memory_take(bank, bytes < SIM_GRANULE ? SIM_GRANULE : bytes, ptr, &work);
-    if (code == SIM_SUCCESS) self->cost_ns = engine_cost_ns(bank, banks_kinds[kind].obtain, work.bytes);
-    return code;
+    if (code != SIM_SUCCESS) return code;
+    engine_tell(bank, SIM_CALL_OBTAIN, (uint64_t)(uintptr_t)*ptr, bytes);
+    self->cost_ns = engine_cost_ns(bank, banks_kinds[kind].obtain, work.bytes);
+    return SIM_SUCCESS;
 }
 
 int bank_give_back(engine_call *self, sim_bank kind, uint64_t address, uint64_t bytes)
@@ -532,8 +536,7 @@ int bank_give_back(engine_call *self, sim_bank kind, uint64_t address, uint64_t 
     devmem_work work;
     self->cost_ns = engine_cost_ns(device, banks_kinds[kind].give_back, 0);
     if (address == 0) return SIM_SUCCESS;
-    if (!engine_find(bank, address, 1, &place)
-        || (bytes != MEMORY_ANY_BYTES && (bytes < SIM_GRANULE ? SIM_GRANULE : bytes) != place.bytes)) {
+    if (!engine_find(bank, address, 1, &place) || (bytes < SIM_GRANULE ? SIM_GRANULE : bytes) != place.bytes) {
         ENGINE_REPORT(device, "give_back of %s as %" PRIu64 " bytes of %s memory, which it is not",
                       engine_name(device, address).text, bytes, bank->bank);
         return SIM_INVALID_VALUE;
@@ -541,6 +544,7 @@ int bank_give_back(engine_call *self, sim_bank kind, uint64_t address, uint64_t 
     self->cost_ns = 0;
     if (kind == SIM_BANK_MANAGED) work_drain_device(self);
     access_end(bank, place.offset, place.bytes, "give_back");
+    engine_tell(bank, SIM_CALL_GIVE_BACK, address, bytes);
     devmem_give_back(&bank->memory, &place, &work);
     self->cost_ns += engine_cost_ns(device, banks_kinds[kind].give_back, work.bytes);
     return SIM_SUCCESS;

@@ -129,27 +129,20 @@ static int table_give_back(engine_call *call, gpuarena_memory kind, uint64_t add
     return SIM_NOT_SUPPORTED;
 }
 
-/* Tells who watches, but for DEVICE, of which memory.c does. */
-static int table_end_memory(const engine_call *call, gpuarena_memory kind, sim_call done, uint64_t address,
-                            uint64_t bytes)
-{
-    if (call->code == SIM_SUCCESS && kind != GPUARENA_MEMORY_DEVICE) engine_tell(call->device, done, address, bytes);
-    return table_end(call);
-}
-
 static int table_memory_obtain ENTRY_memory_obtain
 {
     engine_call call = table_begin(self, table_call_of(kind, 0), bytes, "obtain");
     if (call.code == SIM_SUCCESS) call.code = table_obtain(&call, kind, ptr, bytes, stream);
-    return table_end_memory(&call, kind, SIM_CALL_OBTAIN, call.code ? 0 : (uint64_t)(uintptr_t)*ptr, bytes);
+    return table_end(&call);
 }
 
 static int table_memory_give_back ENTRY_memory_give_back
 {
-    uint64_t address = (uint64_t)(uintptr_t)ptr;
     engine_call call = table_begin(self, table_call_of(kind, 1), 0, "give_back");
-    if (call.code == SIM_SUCCESS) call.code = table_give_back(&call, kind, address, bytes, stream);
-    return table_end_memory(&call, kind, SIM_CALL_GIVE_BACK, address, bytes);
+    if (call.code == SIM_SUCCESS) {
+        call.code = table_give_back(&call, kind, (uint64_t)(uintptr_t)ptr, bytes, stream);
+    }
+    return table_end(&call);
 }
 
 static int table_info(sim_device *device, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
