@@ -57,5 +57,5 @@ int commands_run(const cli *asked, problem *why)
     }
     if (!found) command_unknown(asked->command, why);
     int failed = !found || command_check(found->name, found->most_words, asked, why);
-    return failed ? why->exit_code : found->act(asked, why);
+    return failed ? -1 : found->act(asked, why);
 }

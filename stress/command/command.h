@@ -7,8 +7,8 @@
 #include "../result/gate.h"
 #include "../run/plan.h"
 
-/* act: the exit code, that of the problem where there is one to be told. What a command holds goes with the process,
-   but for merge's, which a fuzzer calls again and again. capacity and batch are run's. shrink answers
+/* act: the exit code; -1: that of the problem, which is told. What a command holds goes with the process, but for
+   merge's, which a fuzzer calls again and again. capacity and batch are run's. shrink answers
    what the run which is shrunk does: 0 where it is out of memory. */
 typedef struct command {
     const char *name;
@@ -24,7 +24,7 @@ typedef struct command {
 COMMANDS(X)
 #undef X
 
-/* The program build/bench. */
+/* The program build/bench: as act. */
 int bench_command(const cli *asked, problem *why);
 
 /* The latter of one rule, against a command line of run, capacity, batch or holes, before anything runs; besides: the
@@ -33,13 +33,13 @@ int run_check_reference(const plan *made, const rule *asked, const char *besides
 
 extern const command *const command_table[];     /* all of them, then NULL */
 const command *command_find(const char *name);   /* NULL: there is none */
-/* The page of a command, NULL: the main page. The exit code. */
+/* The page of a command, NULL: the main page. As act. */
 int help_page(const char *topic, problem *why);
 
 /* The command takes each option that was given, and as many words. -1 and a problem: it does not. */
 int command_check(const char *name, size_t most_words, const cli *asked, problem *why);
 
-/* Runs what the command line asks for. The exit code; a problem where there is one to be told. */
+/* Runs what the command line asks for: as act. */
 int commands_run(const cli *asked, problem *why);
 
 #endif

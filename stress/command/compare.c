@@ -300,7 +300,7 @@ static int compare_all(compare *self, problem *why)
     gate *gates = &self->report.gates;
     if (compare_outputs(self, why) || gate_parse_rules(gates, self->asked, why)
         || csv_read(&self->before, paths[0], why) || csv_read(&self->report.list, paths[1], why)
-        || compare_rows(self, why)) return why->exit_code;
+        || compare_rows(self, why)) return -1;
     int is_partial = compare_partial(&self->before, paths[0]);
     is_partial |= compare_partial(&self->report.list, paths[1]);
     int exit_code = compare_verdict(self, values[CLI_STRICT].given);
@@ -309,15 +309,15 @@ static int compare_all(compare *self, problem *why)
         gates->base = &self->before;
         exit_code = EXIT_PASS;
         if (gate_judge(gates, &self->report.list, paths[1], why)) {
-            exit_code = why->exit_code;
+            exit_code = -1;
         } else {
             gate_write(stdout, gates);
-            if (report_files(&self->report, why)) exit_code = why->exit_code;
+            if (report_files(&self->report, why)) exit_code = -1;
             else if (gate_failed(gates)) exit_code = EXIT_GATE;
         }
     }
     if (is_partial && !exit_code && values[CLI_STRICT].given) exit_code = EXIT_GATE;
-    return output_finish(stdout, why) ? why->exit_code : exit_code;
+    return output_finish(stdout, why) ? -1 : exit_code;
 }
 
 static int compare_act(const cli *asked, problem *why)
@@ -326,8 +326,7 @@ static int compare_act(const cli *asked, problem *why)
     size_t count = asked->words.item_count;
     self.asked = self.report.asked = asked;
     if (count == 2) return compare_all(&self, why);
-    problem_set(why, EXIT_USAGE, "compare: expected two files, A.csv and B.csv, found %zu", count);
-    return EXIT_USAGE;
+    return problem_set(why, EXIT_USAGE, "compare: expected two files, A.csv and B.csv, found %zu", count);
 }
 
 const command command_compare = { "compare", "A.csv B.csv [--fail-if RULE]", SIZE_MAX, compare_act };

@@ -11,7 +11,7 @@ static void costs_tell_missing(const costs_table *table)
     }
 }
 
-static int costs_write_file(const cli *asked, problem *why)
+static int costs_act(const cli *asked, problem *why)
 {
     static report made = { .plain = "costs=-" };
     plan self = { .device = "" };
@@ -33,11 +33,6 @@ static int costs_write_file(const cli *asked, problem *why)
     if (device_close(measured, why) || failed) return -1;
     if (!asked->values[CLI_QUIET].given) costs_tell_missing(&table);
     return report_files(&made, why);
-}
-
-static int costs_act(const cli *asked, problem *why)
-{
-    return costs_write_file(asked, why) ? why->exit_code : EXIT_PASS;
 }
 
 const command command_costs = { "costs", "[--device sim|cuda:N] [--out costs=FILE]", 0, costs_act };

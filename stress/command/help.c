@@ -559,7 +559,7 @@ static int help_show(help_writer *write, const char *topic, problem *why)
     signal(SIGPIPE, SIG_DFL);
     if (!failed) program_page(stdout, text);
     free(text);
-    return failed || output_finish(stdout, why) ? why->exit_code : EXIT_PASS;
+    return failed || output_finish(stdout, why) ? -1 : EXIT_PASS;
 }
 
 static const char *help_word(const cli *asked)
@@ -586,7 +586,7 @@ static int version_act(const cli *asked, problem *why)
 {
     (void)asked;
     printf("gpuarena stress " GPUARENA_VERSION_TEXT " (simulated device; %s)\n", cuda_environment_build());
-    return output_finish(stdout, why) ? why->exit_code : EXIT_PASS;
+    return output_finish(stdout, why);
 }
 
 const command command_list = { "list", "[workloads|policies|devices]", 1, list_act };

@@ -223,7 +223,7 @@ static int holes_act(const cli *asked, problem *why)
     self.asked = self.report.asked = asked;
     interrupt_catch();
     int failed = holes_start(&self, why) || holes_all(&self, why);
-    int exit_code = failed ? why->exit_code : gate_failed(&self.report.gates) ? EXIT_GATE : EXIT_PASS;
+    int exit_code = failed ? -1 : gate_failed(&self.report.gates) ? EXIT_GATE : EXIT_PASS;
     if (!failed) why->exit_code = EXIT_PASS;     /* the count that a signal ended is no failure */
     if (!failed && self.partial[0]) exit_code = interrupt_exit();
     return exit_code;

@@ -158,7 +158,7 @@ static int merge_act(const cli *asked, problem *why)
 {
     merge self = { .report = { .asked = asked } };
     int failed = merge_all(&self, asked, why);
-    int exit_code = failed ? why->exit_code : gate_failed(&self.report.gates) ? EXIT_GATE : EXIT_PASS;
+    int exit_code = failed ? -1 : gate_failed(&self.report.gates) ? EXIT_GATE : EXIT_PASS;
     report_free(&self.report);
     csv_free(&self.report.list);
     for (size_t index = 0; index < self.file_count; index++) {

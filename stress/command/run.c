@@ -242,7 +242,7 @@ static int run_workload(run *self, const plan_workload *workload)
     uint64_t time = 0;
     do {
         if (run_policies(self, workload, time)) return 1;
-    } while (!repeat_is_over(&self->repeats, &self->report.list, ++time));
+    } while (!repeat_is_over(&self->repeats, ++time));
     return 0;
 }
 

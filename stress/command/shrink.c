@@ -234,7 +234,7 @@ static int shrink_act(const cli *asked, problem *why)
     static shrink self;
     self.asked = self.report.asked = asked;
     self.why = why;
-    if (shrink_asked(&self)) return why->exit_code;
+    if (shrink_asked(&self)) return -1;
     if (self.exit_code) return self.exit_code;
     return self.failure.status == PASS_OOM ? EXIT_PASS
          : self.failure.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS;

@@ -16,9 +16,9 @@ static void series_row(FILE *out, const row *shown, size_t number)
         const record_sample *sample = &drawn->samples[at];
         const memory_use *use = &sample->use;
         text_print(out, csv_text, "%zu,%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-                   ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", number, row_workload(shown), row_policy(shown), sample->op,
-                   sample->now_vns, use->requested_bytes, use->live_bytes, use->reserved_bytes, use->pending_bytes,
-                   use->free_bytes, use->largest_bytes, use->stranded_bytes);
+                   ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", number, row_workload(shown), row_policy(shown),
+                   sample->op, sample->now_vns, use->requested_bytes, use->live_bytes, use->reserved_bytes,
+                   use->pending_bytes, use->free_bytes, use->largest_bytes, use->stranded_bytes);
     }
 }
 
@@ -48,8 +48,8 @@ static void latency_row(FILE *out, const row *shown, size_t number, const char *
 {
     for (size_t at = 0; latency && at < LATENCY_POINTS; at++) {
         if (!histogram_supports(latency, latency_points[at].per_mille)) continue;
-        text_print(out, csv_text, "%zu,%s,%s,%s,%u,%" PRIu64 "\n", number, row_workload(shown), row_policy(shown), call,
-                   latency_points[at].per_mille, histogram_percentile(latency, latency_points[at].per_mille));
+        text_print(out, csv_text, "%zu,%s,%s,%s,%u,%" PRIu64 "\n", number, row_workload(shown), row_policy(shown),
+                   call, latency_points[at].per_mille, histogram_percentile(latency, latency_points[at].per_mille));
     }
 }
 

@@ -5,12 +5,7 @@
 
 typedef struct record_span { uint64_t begin, end, offset; } record_span;
 
-static int record_compare_spans(const void *left, const void *right)
-{
-    const record_span *one = left, *other = right;
-    if (one->begin != other->begin) return one->begin < other->begin ? -1 : 1;
-    return one->end < other->end ? -1 : one->end > other->end;
-}
+ARRAY_ORDER(record_by_begin, record_span, ->begin)
 
 /* In order, those that touch made one, each with its place on the axis; how many there are. */
 static record_span *record_spans_of(record *self, size_t *count)
@@ -26,7 +21,7 @@ static record_span *record_spans_of(record *self, size_t *count)
         int comes = change->kind == SIM_CALL_OBTAIN || change->kind == SIM_CALL_VM_MAP;
         if (comes) spans[used++] = (record_span){ change->offset, change->offset + change->bytes, 0 };
     }
-    qsort(spans, used, sizeof *spans, record_compare_spans);
+    qsort(spans, used, sizeof *spans, record_by_begin);
     for (size_t at = 0; at < used; at++) {
         record_span *last = merged ? &spans[merged - 1] : NULL;
         if (!last || spans[at].begin > last->end) spans[merged++] = spans[at];

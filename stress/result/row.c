@@ -16,19 +16,18 @@ const column_info row_table[COLUMN_COUNT] = {
 const char *column_words(row_column which)
 {
     static const char *const words[COLUMN_COUNT] = {
-#define X(name, text) [COLUMN_##name] = text,
-        ROW_WORDS(X)
-#undef X
+        [COLUMN_STATUS] = "|ok|oom|verify_failed|error", [COLUMN_OOM_REASON] = ROW_REASONS,
+        [COLUMN_ENDED] = "|precise|rounds|time", [COLUMN_MET] = "|yes|no|unclear",
+        [COLUMN_STOP_REASON] = ROW_REASONS "|not_opened|not_made|option_maximum",
     };
     return words[which];
 }
 
 int column_decimals(row_column which)
 {
-    static const int tenths[COLUMN_COUNT] = {
-#define X(name) [COLUMN_##name] = 1,
-        ROW_TENTHS(X)
-#undef X
+    static const int tenths[COLUMN_COUNT] = {    /* of units COUNT and NS */
+        [COLUMN_HOST_NS] = 1, [COLUMN_VNS_PER_OP] = 1, [COLUMN_NS_PER_PAIR] = 1, [COLUMN_PAIR_INSTRUCTIONS] = 1,
+        [COLUMN_AGAINST_NS] = 1, [COLUMN_AGAINST_INSTRUCTIONS] = 1,
     };
     return row_table[which].unit == UNIT_SHARE ? 4 : tenths[which];
 }

@@ -117,16 +117,6 @@ struct record;
     X(NEXT_PEAK, "next_peak_bytes", BYTES, COUNTED, NEITHER, "the requested peak of one more than the largest") \
     X(REPEATS, "repeats", KEY, COUNTED, NEITHER, "of the workload, one after the other") \
     X(STOP_TEXT, "stop_text", TEXT, COUNTED, NEITHER, "why it ends there, as a sentence")
-/* X(NAME, words): those that a column of texts may hold, a | before each; of all other columns: any. */
-#define ROW_WORDS(X) \
-    X(STATUS, "|ok|oom|verify_failed|error") \
-    X(OOM_REASON, ROW_REASONS) \
-    X(ENDED, "|precise|rounds|time") \
-    X(STOP_REASON, ROW_REASONS "|not_opened|not_made|option_maximum") \
-    X(MET, "|yes|no|unclear")
-/* X(NAME): of units COUNT and NS those that have a decimal. Shares have four, all others none. */
-#define ROW_TENTHS(X) \
-    X(HOST_NS) X(VNS_PER_OP) X(NS_PER_PAIR) X(PAIR_INSTRUCTIONS) X(AGAINST_NS) X(AGAINST_INSTRUCTIONS)
 #define ROW_COLUMNS(X) ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) ROW_STEADY_COLUMNS(X) ROW_OTHER_COLUMNS(X)
 typedef enum row_column {
 #define X(name, text, unit, timed, sense, note) COLUMN_##name,
@@ -152,7 +142,7 @@ typedef struct column_info {
 } column_info;
 extern const column_info row_table[COLUMN_COUNT];     /* by row_column */
 row_column  column_find(const char *name);       /* COLUMN_COUNT: there is no such column */
-const char *column_words(row_column which);      /* "|ok|oom"; NULL: any */
+const char *column_words(row_column which);      /* that it may hold: "|ok|oom"; NULL: any */
 int         column_decimals(row_column which);
 
 typedef enum cell_kind {

@@ -245,8 +245,7 @@ typedef struct pass {
                                                     what is given to the stream next; of its own, all */
     pass_use            *uses;                   /* [0] is none */
     uint32_t             use_count, use_capacity, unused;
-    latencies           *timing;                 /* NULL: verifying pass, probe */
-    caller               by;
+    caller               by;                      /* timing NULL: verifying pass, probe */
     pass_result         *result;
     device_counters      before;
     uint64_t             begun_vns;              /* of the host's virtual clock, when the counters were read */
@@ -424,7 +423,7 @@ static int pass_refused(pass *run, uint32_t block, uint64_t bytes)
     result->status = PASS_OOM;
     if (!run->settings->skip_oom) run->done = 1;
     record_refuse(run->settings->recording, bytes);
-    if (run->timing) return 0;
+    if (run->by.timing) return 0;
     pool_last_refusal(&run->pool, &refusal);
     if (run->oracle && run->pool.arena && oracle_refusal(run->oracle, run->op, block, bytes, refusal.largest_bytes)) {
         return pass_violated(run);
@@ -444,7 +443,7 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
     gpuarena_stream stream = pass_handle(run, home);
     /* timing passes have no tags, which would be measured, too; nor have labels that are no names of tags or beyond
        GPUARENA_TAGS */
-    int is_tagged = run->stream->tags && run->pool.arena && !run->timing;
+    int is_tagged = run->stream->tags && run->pool.arena && !run->by.timing;
     uint32_t label = is_tagged ? run->stream->tags[next->first] : 0;
     uint32_t before = label ? gpuarena_tag_scope(gpuarena_tag(run->stream->labels[label - 1])) : 0;
     gpuarena_result result = caller_alloc(&run->by, &ptr, next->value, stream);
@@ -709,8 +708,9 @@ static void pass_close(pass *run)
 void pass_run(const pass_settings *settings, const op_stream *stream, const policy *chosen, latencies *timing,
               pass_result *result)
 {
-    pass run = { .settings = settings, .stream = stream, .timing = timing, .result = result,
-                 .has_steps = pass_has_steps(stream) };
+    pass run = { .settings = settings, .stream = stream, .result = result, .has_steps = pass_has_steps(stream) };
+    run.by = (caller){ .pool = &run.pool, .timing = timing, .rate = settings->rate,
+                       .arrivals = timing ? NULL : settings->arrivals };     /* in a timing pass nobody asks */
     memset(result, 0, sizeof *result);
     result->digest = DIGEST_START;
     if (pass_open(&run, chosen, !timing && !settings->is_probe)) {
@@ -718,9 +718,6 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
         if (!run.device) result->needed_ops = 0;
         else if (!run.pool.device) result->needed_ops = UINT64_MAX;          /* the streams of all ops are too many */
     } else {
-        const caller by = { .pool = &run.pool, .timing = timing, .rate = settings->rate,
-                            .arrivals = timing ? NULL : settings->arrivals };    /* in a timing pass nobody asks */
-        run.by = by;
         device_count(run.device, &run.before);
         run.begun_vns = device_now_vns(run.device);
         pass_drive(&run);
@@ -839,15 +836,6 @@ static void worker_run(void *argument)
 
 /* ---- What they did, when all have ended */
 
-PROBLEM_FORMAT(3, 4)
-static int threads_fail(threads *all, pass_status status, const char *format, ...)
-{
-    if (all->of.result->status > PASS_OOM) return -1;
-    PROBLEM_PRINT(all->of.result->message, sizeof all->of.result->message, format);
-    all->of.result->status = status;
-    return -1;
-}
-
 /* *known: what the arena must say of it. */
 static int threads_add_up(threads *all, latencies *timing, oracle_sums *known)
 {
@@ -864,8 +852,8 @@ static int threads_add_up(threads *all, latencies *timing, oracle_sums *known)
         worker *self = &all->workers[at];
         if (!self->failed_call) continue;
         pool_last_refusal(&self->pool, &refusal);
-        return threads_fail(all, PASS_ERROR, "thread %" PRIu32 ": %s: %s: %.300s", at, self->failed_call,
-                            gpuarena_result_name(self->failed_result), refusal.text);
+        return pass_stop(&all->of, PASS_ERROR, "thread %" PRIu32 ": %s: %s: %.300s", at, self->failed_call,
+                         gpuarena_result_name(self->failed_result), refusal.text);
     }
     return 0;
 }
@@ -885,10 +873,10 @@ static int threads_sums(threads *all, oracle_sums *known)
         known->live_count += all->slots[at].bytes != 0;
     }
     if (oracle_differ(known, &stats, message, sizeof message)) {
-        return threads_fail(all, PASS_VERIFY_FAILED, "%" PRIu32 " threads: %s", all->count, message);
+        return pass_stop(&all->of, PASS_VERIFY_FAILED, "%" PRIu32 " threads: %s", all->count, message);
     }
     if (!gpuarena_check(all->of.pool.arena, message, sizeof message)) return 0;
-    return threads_fail(all, PASS_VERIFY_FAILED, "%" PRIu32 " threads: check: %s", all->count, message);
+    return pass_stop(&all->of, PASS_VERIFY_FAILED, "%" PRIu32 " threads: check: %s", all->count, message);
 }
 
 /* What is live is freed, and all of it goes back to the device. */
@@ -900,16 +888,16 @@ static int threads_end(threads *all)
         if (left->state != SLOT_LIVE) continue;
         gpuarena_result result = pool_free(&all->of.pool, left->ptr, left->bytes, left->home);
         if (result) {
-            return threads_fail(all, PASS_VERIFY_FAILED, "%" PRIu32 " threads: free at the end: %s", all->count,
-                                gpuarena_result_name(result));
+            return pass_stop(&all->of, PASS_VERIFY_FAILED, "%" PRIu32 " threads: free at the end: %s", all->count,
+                             gpuarena_result_name(result));
         }
     }
     gpuarena_result result = pool_trim(&all->of.pool);
-    if (result) return threads_fail(all, PASS_ERROR, "trim: %s", gpuarena_result_name(result));
+    if (result) return pass_stop(&all->of, PASS_ERROR, "trim: %s", gpuarena_result_name(result));
     gpuarena_get_stats(all->of.pool.arena, &stats);
     if (!stats.reserved_bytes) return 0;
-    return threads_fail(all, PASS_VERIFY_FAILED, "%" PRIu32 " threads: reserved_at_end: expected 0, found %" PRIu64,
-                        all->count, stats.reserved_bytes);
+    return pass_stop(&all->of, PASS_VERIFY_FAILED, "%" PRIu32 " threads: reserved_at_end: expected 0, found %" PRIu64,
+                     all->count, stats.reserved_bytes);
 }
 
 /* ---- Lists of calls for each thread, made before they start */
@@ -947,7 +935,7 @@ static void threads_lists(threads *all)
 
 static int threads_open(threads *all, const policy *chosen, int is_timed)
 {
-    if (pass_open(&all->of, chosen, 0)) return threads_fail(all, PASS_ERROR, "%s", all->of.why.text);
+    if (pass_open(&all->of, chosen, 0)) return pass_stop(&all->of, PASS_ERROR, "%s", all->of.why.text);
     all->slots = program_need(all->of.stream->block_count, sizeof *all->slots);
     all->workers = program_need(all->count, sizeof *all->workers);
     for (uint32_t at = 0; at < all->count; at++) {
@@ -972,7 +960,7 @@ static void threads_close(threads *all)
     free(all->slots);
     if (!pass_leave(&all->of, &kept)) return;
     all->of.result->kept = 1;
-    (void)threads_fail(all, PASS_ERROR, "%s", kept.text);
+    if (all->of.result->status <= PASS_OOM) (void)pass_stop(&all->of, PASS_ERROR, "%s", kept.text);
 }
 
 static void threads_drive(threads *all, latencies *timing)
@@ -980,7 +968,7 @@ static void threads_drive(threads *all, latencies *timing)
     problem why = { 0, "" };
     oracle_sums known = { .live_bytes = 0 };
     if (crowd_run(NULL, worker_run, all->workers, all->count, sizeof *all->workers, &all->of.result->wall_ns, &why)) {
-        (void)threads_fail(all, PASS_ERROR, "%s", why.text);                 /* the machine has no more threads */
+        (void)pass_stop(&all->of, PASS_ERROR, "%s", why.text);             /* the machine has no more threads */
         return;
     }
     int failed = threads_add_up(all, timing, &known);

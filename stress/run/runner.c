@@ -246,7 +246,7 @@ static int repeat_check_plan(const cli *asked, const plan *made, int is_part, pr
     return problem_set(why, EXIT_USAGE, "--repeat auto: not in shards, whose rows must be known; expected a number");
 }
 
-repeat repeat_of(const cli *asked, row_kind kind, const row_list *rows)
+repeat repeat_of(const cli *asked, row_kind kind, row_list *rows)
 {
     const cli_value *values = asked->values;
     uint64_t times = kind == ROW_RUN && values[CLI_TIMES].given ? values[CLI_TIMES].number : 1;
@@ -282,13 +282,14 @@ static double repeat_worst_share(void *user)
     return worst;
 }
 
-int repeat_is_over(repeat *self, row_list *rows, uint64_t times)
+int repeat_is_over(repeat *self, uint64_t times)
 {
     if (!self->is_auto) return times >= self->length.most;
     rounds_end end = rounds_over(&self->length, (size_t)times, progress_clock_ns() - self->begin_ns,
                                  repeat_worst_share, self);
-    for (size_t at = self->first; end != ROUNDS_GO_ON && at < rows->count; at++) {
-        if (rows->rows[at].times) row_text(&rows->rows[at], COLUMN_ENDED, rounds_end_name(end));
+    for (size_t at = self->first; end != ROUNDS_GO_ON && at < self->rows->count; at++) {
+        row *made = &self->rows->rows[at];
+        if (made->times) row_text(made, COLUMN_ENDED, rounds_end_name(end));
     }
     return end != ROUNDS_GO_ON;
 }

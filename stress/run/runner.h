@@ -46,12 +46,12 @@ typedef struct repeat {
     int             is_auto;
     uint64_t        begin_ns;                    /* of the workload under way .. */
     size_t          first;                       /* .. its first row, of these */
-    const row_list *rows;
+    row_list       *rows;
 } repeat;
 
-repeat repeat_of(const cli *asked, row_kind kind, const row_list *rows);
+repeat repeat_of(const cli *asked, row_kind kind, row_list *rows);
 void   repeat_begin(repeat *self);               /* a workload; its rows follow those that there are */
 /* After so many times all of its rows. When they are enough, and a clock said so, each row has why. */
-int    repeat_is_over(repeat *self, row_list *rows, uint64_t times);
+int    repeat_is_over(repeat *self, uint64_t times);
 
 #endif

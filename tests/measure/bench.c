@@ -20,9 +20,9 @@ int main(int argc, char **argv)
     problem why = { EXIT_PASS, "" };
     cli asked;
     signal(SIGPIPE, SIG_IGN);
-    int exit_code = cli_parse(&asked, argc, argv, &why) ? why.exit_code
+    int exit_code = cli_parse(&asked, argc, argv, &why) ? -1
                   : asked.values[CLI_HELP].given ? bench_help() : bench_command(&asked, &why);
     if (why.exit_code) fprintf(stderr, "bench: %s\n", why.text);
     cli_free(&asked);
-    return exit_code;
+    return exit_code < 0 ? why.exit_code : exit_code;
 }
