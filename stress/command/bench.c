@@ -1,7 +1,6 @@
 /* The program build/bench: every case measured, told as a table and as files. */
 #include "command.h"
 
-#include "../base/program.h"
 #include "../measure/stage.h"
 
 enum { BENCH_MOST_ROWS = 64, BENCH_MOST_COUNTED = 16 };

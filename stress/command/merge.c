@@ -17,7 +17,6 @@ typedef struct merge {
     merge_file *files;
     size_t      file_count;
     merge_file **of;                             /* by shard; NULL: it is missing */
-    uint64_t    missing;
     report      report;                          /* its rows are merged: their cells are the files' */
 } merge;
 
@@ -83,14 +82,14 @@ static int merge_belongs(const merge_file *one, const merge_file *other, problem
 static int merge_tell_missing(const merge *self, uint64_t count, problem *why)
 {
     char names[160] = "";
-    size_t told = 0;
+    const uint64_t missing = count - self->file_count;
+    uint64_t told = 0;
     for (uint64_t index = 0; index < count && told < 16; index++) {
         if (self->of[index]) continue;
         text_add(names, sizeof names, "%s%" PRIu64, told++ ? ", " : "", index);
     }
-    if (self->missing > told) text_add(names, sizeof names, " and %" PRIu64 " more", self->missing - (uint64_t)told);
-    return problem_set(why, EXIT_HARNESS, "%" PRIu64 " of %" PRIu64 " shards missing: %s", self->missing, count,
-                       names);
+    if (missing > told) text_add(names, sizeof names, " and %" PRIu64 " more", missing - told);
+    return problem_set(why, EXIT_HARNESS, "%" PRIu64 " of %" PRIu64 " shards missing: %s", missing, count, names);
 }
 
 static int merge_files(merge *self, const cli_value *words, problem *why)
@@ -101,7 +100,6 @@ static int merge_files(merge *self, const cli_value *words, problem *why)
             || merge_belongs(&self->files[0], file, why)) return -1;
     }
     uint64_t count = self->files[0].mark.count;
-    self->missing = count;
     self->of = program_need((size_t)count, sizeof *self->of);
     for (size_t index = 0; index < self->file_count; index++) {
         merge_file *file = &self->files[index], **place = &self->of[file->mark.index];
@@ -110,9 +108,8 @@ static int merge_files(merge *self, const cli_value *words, problem *why)
                                file->mark.index, count, (*place)->path, file->path);
         }
         *place = file;
-        self->missing--;
     }
-    return self->missing ? merge_tell_missing(self, count, why) : 0;
+    return self->file_count < count ? merge_tell_missing(self, count, why) : 0;
 }
 
 /* Verdicts are written where there are rules. */

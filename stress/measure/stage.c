@@ -5,7 +5,6 @@
 #include <math.h>
 #include <sys/wait.h>
 
-#include "../base/program.h"
 #include "../base/progress.h"
 #include "../sim/entries.h"
 

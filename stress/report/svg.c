@@ -13,13 +13,6 @@ static size_t svg_place(const figure_sheet *sheet, size_t at, size_t last)
 }
 
 /* Above the figures: that there are rows which are not here. */
-static void svg_note(FILE *out, const char *kind, const char *text, int *height)
-{
-    if (!text) return;
-    *height += SVG_NOTE_HEIGHT;
-    text_print(out, xml_text, "<text class=\"bad\" x=\"%d\" y=\"%d\">%s%s</text>\n", SVG_GAP, *height, kind, text);
-}
-
 static int svg_notes_height(const row_list *list)
 {
     return SVG_NOTE_HEIGHT * ((list->shard != NULL) + (list->partial != NULL));
@@ -28,6 +21,7 @@ static int svg_notes_height(const row_list *list)
 static void svg_open(FILE *out, size_t count, const report *material)
 {
     const row_list *list = &material->list;
+    const char *const notes[][2] = { { "", list->shard }, { "partial: ", list->partial } };
     char note[ROW_NOTE_ROOM];
     int columns = count > 1 ? 2 : 1, lines = (int)((count + (size_t)columns - 1) / (size_t)columns);
     int width = columns * (PLOT_WIDTH + SVG_GAP) + SVG_GAP, used = 0;
@@ -39,8 +33,12 @@ static void svg_open(FILE *out, size_t count, const report *material)
     if (has_note) text_print(out, xml_text, "<desc id=\"d0\">%s</desc>\n", note);
     fprintf(out, "<style>%s</style>\n", plot_style);
     fprintf(out, "<rect class=\"page\" width=\"%d\" height=\"%d\"/>\n", width, height);
-    svg_note(out, "", list->shard, &used);
-    svg_note(out, "partial: ", list->partial, &used);
+    for (size_t at = 0; at < sizeof notes / sizeof notes[0]; at++) {
+        if (!notes[at][1]) continue;
+        used += SVG_NOTE_HEIGHT;
+        text_print(out, xml_text, "<text class=\"bad\" x=\"%d\" y=\"%d\">%s%s</text>\n", SVG_GAP, used, notes[at][0],
+                   notes[at][1]);
+    }
 }
 
 /* is_maps: of time and addresses, and no other. */

@@ -4,7 +4,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "../base/program.h"
 #include "../base/text.h"
 #include "../policy/policy_name.h"
 

@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <sched.h>
 
-#include "../base/program.h"
 #include "../base/rounds.h"
 #include "../base/text.h"
 

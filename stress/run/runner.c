@@ -1,7 +1,6 @@
 /* Two passes over the same operations, and their numbers as cells; rows that take several runs. */
 #include "runner.h"
 
-#include "../base/program.h"
 #include "../base/progress.h"
 #include "../base/search.h"
 #include "../base/text.h"
