@@ -14,8 +14,7 @@ typedef struct shrink {
     const op_stream *stream;                     /* the whole workload */
     size_t           op_count;                   /* of it, up to the failure */
     unsigned char   *keep_ops, *keep_blocks;     /* by op; by block */
-    size_t          *units, unit_count;          /* ops that are left out or not: see shrink_is_unit */
-    unsigned char   *keep;                       /* by unit */
+    unsigned char   *keep;                       /* by op, of those alone that are units: see shrink_is_unit */
     pass_result      failure;                    /* of the whole workload */
     uint64_t         driven_ops, probes;
     int              is_over;                    /* SHRINK_MOST_OPS, or a signal to end */
@@ -61,26 +60,24 @@ static int shrink_is_unit(const shrink *self, const op *asked)
 
 static void shrink_spread(const shrink *self, const unsigned char *keep)
 {
-    memset(self->keep_ops, 1, self->stream->op_count);
-    for (size_t unit = 0; unit < self->unit_count; unit++) self->keep_ops[self->units[unit]] = keep[unit];
     for (size_t index = 0; index < self->op_count; index++) {
         const op *next = &self->stream->ops[index];
+        self->keep_ops[index] = keep[index] || !shrink_is_unit(self, next);
         if (next->kind == OP_ALLOC) self->keep_blocks[next->first] = self->keep_ops[index];
         if (next->kind == OP_FREE) self->keep_ops[index] &= self->keep_blocks[next->first];
     }
 }
 
-/* How many units there are up to the op behind which so many allocations and frees that are kept lie. */
-static size_t shrink_units_of(const shrink *self, uint64_t needed_ops)
+/* With how many of so many operations there are as many allocations and frees as are needed, of those that are
+   kept. */
+static size_t shrink_ops_of(const op_stream *stream, size_t most, const unsigned char *keep, uint64_t needed_ops)
 {
-    size_t units = 0;
-    uint64_t counted = 0;
-    for (size_t index = 0; index < self->op_count && counted < needed_ops; index++) {
-        const op *next = &self->stream->ops[index];
-        counted += self->keep_ops[index] && (next->kind == OP_ALLOC || next->kind == OP_FREE);
-        units += (size_t)shrink_is_unit(self, next);
+    size_t count = 0;
+    for (uint64_t counted = 0; count < most && counted < needed_ops; count++) {
+        const op_kind kind = stream->ops[count].kind;
+        counted += keep[count] && (kind == OP_ALLOC || kind == OP_FREE);
     }
-    return units;
+    return count;
 }
 
 static int shrink_probe(void *user, const unsigned char *keep, size_t *needed)
@@ -96,7 +93,9 @@ static int shrink_probe(void *user, const unsigned char *keep, size_t *needed)
     if (op_stream_subset(self->stream, self->keep_ops, self->op_count, &kept, self->why)) return -1;
     shrink_run(self, &kept, self->failure.status == PASS_OOM, &result);
     int is_same = shrink_is_same(&self->failure, &result);
-    if (is_same) *needed = shrink_units_of(self, shrink_needed(&result));
+    if (is_same) {
+        *needed = shrink_ops_of(self->stream, self->op_count, self->keep_ops, shrink_needed(&result));
+    }
     progress_update(self->plan.settings.progress, self->driven_ops, SHRINK_MOST_OPS);
     op_stream_free(&kept);
     if (!result.kept) return is_same;
@@ -109,14 +108,11 @@ static void shrink_prepare(shrink *self)
     self->keep_ops = program_need(ops, 1);
     self->keep_blocks = program_need(self->stream->block_count, 1);
     self->keep = program_need(ops, 1);
-    self->units = program_need(ops, sizeof *self->units);
-    uint64_t counted = 0, needed_ops = shrink_needed(&self->failure);
-    for (; self->op_count < ops && counted < needed_ops; self->op_count++) {
-        const op *next = &self->stream->ops[self->op_count];
-        counted += next->kind == OP_ALLOC || next->kind == OP_FREE;
-        if (shrink_is_unit(self, next)) self->units[self->unit_count++] = self->op_count;
+    memset(self->keep, 1, ops);
+    self->op_count = shrink_ops_of(self->stream, ops, self->keep, shrink_needed(&self->failure));
+    for (size_t index = 0; index < ops; index++) {
+        self->keep[index] = (unsigned char)shrink_is_unit(self, &self->stream->ops[index]);
     }
-    memset(self->keep, 1, self->unit_count);
 }
 
 /* The workload as it is: it must fail. */
@@ -141,7 +137,7 @@ static int shrink_all(shrink *self, op_stream *made, pass_result *result)
     size_t ops = 0;
     if (shrink_fail(self)) return -1;
     shrink_prepare(self);
-    if (shrink_search(self->keep, self->unit_count, shrink_probe, self) && !self->is_over) return -1;
+    if (shrink_search(self->keep, self->op_count, shrink_probe, self) && !self->is_over) return -1;
     if (interrupt_signal()) self->exit_code = interrupt_exit();
     interrupt_clear();                           /* what is left so far is worth two more runs */
     shrink_spread(self, self->keep);
