@@ -78,22 +78,9 @@ static int merge_belongs(const merge_file *one, const merge_file *other, problem
     return problem_set(why, EXIT_USAGE, "mixed files: %s and %s have different columns", one->path, other->path);
 }
 
-/* "3, 5, 9 and 4 more" */
-static int merge_tell_missing(const merge *self, uint64_t count, problem *why)
-{
-    char names[160] = "";
-    const uint64_t missing = count - self->file_count;
-    uint64_t told = 0;
-    for (uint64_t index = 0; index < count && told < 16; index++) {
-        if (self->of[index]) continue;
-        text_add(names, sizeof names, "%s%" PRIu64, told++ ? ", " : "", index);
-    }
-    if (missing > told) text_add(names, sizeof names, " and %" PRIu64 " more", missing - told);
-    return problem_set(why, EXIT_HARNESS, "%" PRIu64 " of %" PRIu64 " shards missing: %s", missing, count, names);
-}
-
 static int merge_files(merge *self, const cli_value *words, problem *why)
 {
+    char names[160] = "";                        /* of shards that are missing: "3, 5, 9 and 4 more" */
     for (size_t index = 0; index < words->item_count; index++) {
         merge_file *file = &self->files[self->file_count++];
         if (merge_read(file, words->items[index], why)
@@ -109,7 +96,15 @@ static int merge_files(merge *self, const cli_value *words, problem *why)
         }
         *place = file;
     }
-    return self->file_count < count ? merge_tell_missing(self, count, why) : 0;
+    const uint64_t missing = count - self->file_count;
+    if (!missing) return 0;
+    uint64_t told = 0;
+    for (uint64_t index = 0; index < count && told < 16; index++) {
+        if (self->of[index]) continue;
+        text_add(names, sizeof names, "%s%" PRIu64, told++ ? ", " : "", index);
+    }
+    if (missing > told) text_add(names, sizeof names, " and %" PRIu64 " more", missing - told);
+    return problem_set(why, EXIT_HARNESS, "%" PRIu64 " of %" PRIu64 " shards missing: %s", missing, count, names);
 }
 
 /* Verdicts are written where there are rules. */

@@ -151,7 +151,7 @@ static int costs_sizes(costs_bench *bench, costs_turn turn, uint64_t bytes, uint
     return 0;
 }
 
-/* ---- obtain, give_back and info */
+/* ---- obtain and give_back */
 
 #define COSTS_SMALLEST ((uint64_t)1 << 10)
 
@@ -189,17 +189,6 @@ static int costs_slabs(costs_bench *bench)
     return costs_call(bench, &keeper, COSTS_GIVE_BACK) || failed ? -1 : 0;
 }
 
-static int costs_info(costs_bench *bench)
-{
-    for (int repeat = 0; repeat <= COSTS_REPEATS; repeat++) {
-        uint64_t ignored, start_ns = costs_now_ns(bench);
-        if (costs_free_bytes(bench, &ignored)) return -1;
-        if (repeat) costs_sample(bench, SIM_COST_INFO, costs_now_ns(bench) - start_ns);
-    }
-    costs_settle(bench, 0);
-    return 0;
-}
-
 int costs_measures(const costs_table *table, sim_cost_kind kind)
 {
     if (kind >= SIM_COST_VM_RESERVE && kind <= SIM_COST_VM_UNMAP) return table->has_vm;
@@ -232,7 +221,12 @@ int costs_measure(const gpuarena_driver *driver, costs_table *made, problem *why
     made->count = made->refused_count = 0;
     made->has_vm = driver->page_bytes > 0;
     if (costs_slabs(&bench) || costs_sizes(&bench, costs_memory, SIM_GRANULE, 2, COSTS_LARGEST + 1)) return -1;
-    if (costs_info(&bench)) return -1;
+    for (int repeat = 0; repeat <= COSTS_REPEATS; repeat++) {
+        uint64_t ignored, start_ns = costs_now_ns(&bench);
+        if (costs_free_bytes(&bench, &ignored)) return -1;
+        if (repeat) costs_sample(&bench, SIM_COST_INFO, costs_now_ns(&bench) - start_ns);
+    }
+    costs_settle(&bench, 0);
     if (made->has_vm && costs_sizes(&bench, costs_vm, driver->page_bytes, 2, COSTS_LARGEST + 1)) return -1;
     for (size_t index = 0; index < made->count; index++) given_back += made->rows[index].kind == SIM_COST_FREE_BLOCK;
     if (given_back > 1) return 0;

@@ -561,11 +561,10 @@ void holes_counted(holes_field *self, uint64_t count)
 
 enum { CALLGRIND_ABSENT = 127 };                 /* what a shell answers where there is no such program */
 
-/* By a shell, which says nothing else. NULL: it cannot be run. */
-static FILE *callgrind_start(const char *line, const char *function)
+int callgrind_count(const char *line, const char *function, uint64_t *instructions, size_t count, problem *why)
 {
-    char *command;
-    size_t length;
+    char read[256], *command;
+    size_t parts = 0, length;
     FILE *text = program_stream(&command, &length);
     fprintf(text, "exec valgrind --tool=callgrind --collect-atstart=no --toggle-collect=%s --dump-after=%s "
             "--combine-dumps=yes --callgrind-out-file=/dev/fd/3 %s 3>&1 </dev/null >/dev/null 2>&1", function,
@@ -573,14 +572,6 @@ static FILE *callgrind_start(const char *line, const char *function)
     fclose(text);
     FILE *run = popen(command, "r");             /* unlike system(), leaves signals to who asks for them */
     free(command);
-    return run;
-}
-
-int callgrind_count(const char *line, const char *function, uint64_t *instructions, size_t count, problem *why)
-{
-    char read[256];
-    size_t parts = 0;
-    FILE *run = callgrind_start(line, function);
     while (run && fgets(read, sizeof read, run)) {
         uint64_t counted;
         if (sscanf(read, "summary: %" SCNu64, &counted) == 1 && parts++ < count) instructions[parts - 1] = counted;

@@ -382,22 +382,10 @@ static size_t figure_latency_points(const latencies *times, plot_point points[LA
     return count;
 }
 
-/* Every second percentile is named. */
-static void figure_percentile_names(const plot *on)
-{
-    for (size_t at = 0; at < LATENCY_POINTS; at += 2) {
-        double x = plot_x(on, figure_percentile_x(&latency_points[at]));
-        fprintf(on->out, "<path class=\"edge\" d=\"M%.10g %.10gv4\"/>\n", x, on->bottom);
-        plot_text(on, x, on->bottom + 17.0, "q", at + 1 == LATENCY_POINTS ? "end" : "middle",
-                  latency_points[at].name);
-    }
-    fprintf(on->out, "<path class=\"edge\" d=\"M%.10g %.10gH%.10g\"/>\n", on->left, on->bottom, on->right);
-    plot_text(on, on->right, on->bottom + 33.0, "q", "end", "percentile of allocations, in this process");
-}
-
 /* The log axis goes from a power of ten to one. */
 static void figure_latency(drawing *self)
 {
+    const plot *on = &self->on;
     plot_point points[LATENCY_POINTS];
     const plot_axis x = { 0.25, 3.05, 0, PLOT_COUNT, NULL, 0 };
     plot_axis y = { 100.0, 1000.0, 1, PLOT_NS, "time of an allocation", 0 };
@@ -408,7 +396,14 @@ static void figure_latency(drawing *self)
         }
     }
     figure_open(self, &x, &y);
-    figure_percentile_names(&self->on);
+    for (size_t at = 0; at < LATENCY_POINTS; at += 2) {          /* every second percentile is named */
+        double place = plot_x(on, figure_percentile_x(&latency_points[at]));
+        fprintf(on->out, "<path class=\"edge\" d=\"M%.10g %.10gv4\"/>\n", place, on->bottom);
+        plot_text(on, place, on->bottom + 17.0, "q", at + 1 == LATENCY_POINTS ? "end" : "middle",
+                  latency_points[at].name);
+    }
+    fprintf(on->out, "<path class=\"edge\" d=\"M%.10g %.10gH%.10g\"/>\n", on->left, on->bottom, on->right);
+    plot_text(on, on->right, on->bottom + 33.0, "q", "end", "percentile of allocations, in this process");
     for (size_t at = 0; at < self->policy_count; at++) {
         size_t count = figure_latency_points(self->list->rows[self->policies[at]].times, points);
         figure_curve(self, at, points, count, "alloc");

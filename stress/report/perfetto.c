@@ -30,17 +30,6 @@ static void perfetto_name(const perfetto *self, const char *name)
     text_print(self->out, json_text, ",\"name\":\"process_name\",\"args\":{\"name\":%s}}", name);
 }
 
-static void perfetto_name_row(const perfetto *self, const row *shown)
-{
-    char name[1024];
-    snprintf(name, sizeof name, "%s, %s", row_policy(shown), shown->cells[COLUMN_WORKLOAD].text);
-    perfetto_name(self, name);
-    perfetto_event(self, "M", ",");
-    fprintf(self->out, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%zu}}", self->process);
-    perfetto_event(self, "M", ",");
-    fprintf(self->out, ",\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"steps\"}}", PERFETTO_STEPS);
-}
-
 /* Each lasts until the next, the last to the end. */
 static void perfetto_steps(const perfetto *self)
 {
@@ -97,7 +86,13 @@ static void perfetto_write(FILE *out, const report *material)
           out);
     for (size_t index = 0; index < list->count; index++, self.process++) {
         const row *shown = &list->rows[index];
-        perfetto_name_row(&self, shown);
+        char name[1024];
+        snprintf(name, sizeof name, "%s, %s", row_policy(shown), row_workload(shown));
+        perfetto_name(&self, name);
+        perfetto_event(&self, "M", ",");
+        fprintf(out, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%zu}}", self.process);
+        perfetto_event(&self, "M", ",");
+        fprintf(out, ",\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"steps\"}}", PERFETTO_STEPS);
         self.drawn = shown->recording;
         if (!self.drawn) continue;
         self.is_clocked = self.drawn->end_vns > 0;

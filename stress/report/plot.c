@@ -85,20 +85,16 @@ double plot_round_up(const plot_axis *axis)
     return axis->is_log ? axis->most : axis->least + ceil((axis->most - axis->least) / step - 1e-9) * step;
 }
 
-static size_t plot_log_ticks(const plot_axis *axis, double ticks[PLOT_TICKS])
-{
-    double base = axis->unit == PLOT_COUNT ? 4.0 : 10.0, tick = 1.0;
-    size_t count = 0;
-    while (tick < axis->least * 0.999) tick *= base;
-    for (; tick <= axis->most * 1.001 && count < PLOT_TICKS; tick *= base) ticks[count++] = tick;
-    return count;
-}
-
 size_t plot_ticks(const plot_axis *axis, double ticks[PLOT_TICKS])
 {
     double size = plot_scale_of(axis).size, step = plot_step(axis);
     size_t count = 0;
-    if (axis->is_log) return plot_log_ticks(axis, ticks);
+    if (axis->is_log) {
+        double base = axis->unit == PLOT_COUNT ? 4.0 : 10.0, tick = 1.0;
+        while (tick < axis->least * 0.999) tick *= base;
+        for (; tick <= axis->most * 1.001 && count < PLOT_TICKS; tick *= base) ticks[count++] = tick;
+        return count;
+    }
     double first = ceil(axis->least / size / step - 1e-9);
     for (; count < PLOT_TICKS; count++) {
         double tick = (first + (double)count) * step * size;
@@ -108,21 +104,15 @@ size_t plot_ticks(const plot_axis *axis, double ticks[PLOT_TICKS])
     return count;
 }
 
-static const char *plot_ns_text(double ns, char *text, size_t size)
-{
-    if (ns < 1e3) snprintf(text, size, "%.0f ns", ns);
-    else if (ns < 1e6) snprintf(text, size, "%.0f \xc2\xb5s", ns / 1e3);
-    else if (ns < 1e9) snprintf(text, size, "%.0f ms", ns / 1e6);
-    else snprintf(text, size, "%.0f s", ns / 1e9);
-    return text;
-}
-
 const char *plot_tick_text(const plot_axis *axis, double tick, char *text, size_t size)
 {
     double shown = tick / plot_scale_of(axis).size;
-    if (axis->unit == PLOT_NS) return plot_ns_text(tick, text, size);
     if (axis->unit == PLOT_COUNT && axis->is_log) return plot_count((uint64_t)tick, text, size);
-    if (axis->unit == PLOT_COUNT && shown >= 1e6) snprintf(text, size, "%.10gM", shown / 1e6);
+    if (axis->unit == PLOT_NS && tick < 1e3) snprintf(text, size, "%.0f ns", tick);
+    else if (axis->unit == PLOT_NS && tick < 1e6) snprintf(text, size, "%.0f \xc2\xb5s", tick / 1e3);
+    else if (axis->unit == PLOT_NS && tick < 1e9) snprintf(text, size, "%.0f ms", tick / 1e6);
+    else if (axis->unit == PLOT_NS) snprintf(text, size, "%.0f s", tick / 1e9);
+    else if (axis->unit == PLOT_COUNT && shown >= 1e6) snprintf(text, size, "%.10gM", shown / 1e6);
     else if (axis->unit == PLOT_COUNT && shown >= 1e3 && axis->most >= 1e4) {
         snprintf(text, size, "%.10gk", shown / 1e3);
     } else snprintf(text, size, "%.10g", shown);

@@ -9,19 +9,6 @@ const latency_point latency_points[LATENCY_POINTS] = {
     { 995, "p99.5" }, { 999, "p99.9" },
 };
 
-static void series_row(FILE *out, const row *shown, size_t number)
-{
-    const record *drawn = shown->recording;
-    for (size_t at = 0; drawn && at < drawn->sample_count; at++) {
-        const record_sample *sample = &drawn->samples[at];
-        const memory_use *use = &sample->use;
-        text_print(out, csv_text, "%zu,%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-                   ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", number, row_workload(shown), row_policy(shown),
-                   sample->op, sample->now_vns, use->requested_bytes, use->live_bytes, use->reserved_bytes,
-                   use->pending_bytes, use->free_bytes, use->largest_bytes, use->stranded_bytes);
-    }
-}
-
 static void series_end(FILE *out, const row_list *list)
 {
     if (list->partial) fprintf(out, CSV_PARTIAL "%s\n", list->partial);
@@ -35,7 +22,18 @@ static void series_write(FILE *out, const report *material)
     const row_list *list = &material->list;
     fputs("row,workload,policy,op,now_vns,requested_bytes,live_bytes,reserved_bytes,pending_bytes,free_bytes,"
           "largest_free_bytes,stranded_bytes\n", out);
-    for (size_t index = 0; index < list->count; index++) series_row(out, &list->rows[index], index);
+    for (size_t index = 0; index < list->count; index++) {
+        const row *shown = &list->rows[index];
+        const record *drawn = shown->recording;
+        for (size_t at = 0; drawn && at < drawn->sample_count; at++) {
+            const record_sample *sample = &drawn->samples[at];
+            const memory_use *use = &sample->use;
+            text_print(out, csv_text, "%zu,%s,%s,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+                       ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", index, row_workload(shown), row_policy(shown),
+                       sample->op, sample->now_vns, use->requested_bytes, use->live_bytes, use->reserved_bytes,
+                       use->pending_bytes, use->free_bytes, use->largest_bytes, use->stranded_bytes);
+        }
+    }
     series_end(out, list);
 }
 

@@ -139,25 +139,19 @@ static void summary_sentences(FILE *out, const row_list *list)
     fprintf(out, "%zu sentences more are left out\n\n", told - SUMMARY_MOST_SENTENCES);
 }
 
-/* What each workload comes to. */
-static void summary_comes_to(FILE *out, const row_list *list)
-{
-    char text[VERDICT_ROOM];
-    size_t told = 0;
-    for (size_t at = 0; told < SUMMARY_MOST_SENTENCES && verdict_take(list, &at, text); told++) {
-        text_print(out, summary_text, "- %s\n", text);
-    }
-    if (told) fputc('\n', out);
-}
-
 static void summary_write(FILE *out, const report *material)
 {
     const row_list *list = &material->list;
+    char text[VERDICT_ROOM];
+    size_t told = 0, at = row_is_run(list->kind) ? 0 : list->count;      /* of others nothing is said */
     text_print(out, summary_text, "### gpuarena stress on %s\n\n", material->device);
     if (list->shard) text_print(out, summary_text, "**%s**\n\n", list->shard);
     if (list->partial) text_print(out, summary_text, "**partial**: %s\n\n", list->partial);
     if (material->gates.verdict_count) summary_verdicts(out, &material->gates);
-    if (row_is_run(list->kind)) summary_comes_to(out, list);
+    for (; told < SUMMARY_MOST_SENTENCES && verdict_take(list, &at, text); told++) {         /* what each comes to */
+        text_print(out, summary_text, "- %s\n", text);
+    }
+    if (told) fputc('\n', out);
     summary_rows(out, list);
     summary_sentences(out, list);
 }

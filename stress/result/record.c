@@ -78,18 +78,6 @@ static void record_figures(const memory_use *use, uint64_t figures[RECORD_KEPT_L
     memcpy(figures, found, sizeof found);
 }
 
-static void record_bucket_add(record_bucket *self, const record_sample *sample)
-{
-    uint64_t figures[RECORD_KEPT_LAST], kept[RECORD_KEPT_LAST];
-    record_figures(&sample->use, figures);
-    for (size_t at = 0; at < RECORD_KEPT_LAST; at++) {
-        record_figures(&self->kept[at].use, kept);
-        if (!self->is_used || figures[at] > kept[at]) self->kept[at] = *sample;
-    }
-    self->kept[RECORD_KEPT_LAST] = *sample;
-    self->is_used = 1;
-}
-
 ARRAY_ORDER(record_by_number, record_sample, ->number)
 
 /* What begins a round, or ends a run, has an operation's number, too, and may show the same. */
@@ -217,10 +205,18 @@ int record_keeps_samples(const record *self)
 
 void record_measure(record *self, const memory_use *use)
 {
+    uint64_t figures[RECORD_KEPT_LAST], kept[RECORD_KEPT_LAST];
     if (!record_keeps_samples(self)) return;
     const record_sample sample = { self->op, device_now_vns(self->device), *use, self->taken_count++ };
-    uint64_t bucket = self->op / self->bucket_ops;
-    record_bucket_add(&self->buckets[bucket < RECORD_BUCKETS ? bucket : RECORD_BUCKETS - 1], &sample);
+    const uint64_t place = self->op / self->bucket_ops;
+    record_bucket *bucket = &self->buckets[place < RECORD_BUCKETS ? place : RECORD_BUCKETS - 1];
+    record_figures(use, figures);
+    for (size_t at = 0; at < RECORD_KEPT_LAST; at++) {
+        record_figures(&bucket->kept[at].use, kept);
+        if (!bucket->is_used || figures[at] > kept[at]) bucket->kept[at] = sample;
+    }
+    bucket->kept[RECORD_KEPT_LAST] = sample;
+    bucket->is_used = 1;
 }
 
 void record_refuse(record *self, uint64_t requested_bytes)

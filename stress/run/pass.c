@@ -693,23 +693,13 @@ static int pass_leave(pass *run, problem *kept)
     return device_close(run->device, kept);
 }
 
-static void pass_close(pass *run)
-{
-    problem kept = { 0, "" };
-    pass_result *result = run->result;
-    if (!pass_leave(run, &kept)) return;
-    if (result->status <= PASS_OOM) result->needed_ops = UINT64_MAX;
-    result->status = PASS_ERROR;
-    result->kept = 1;
-    text_add(result->message, sizeof result->message, "%s%s", *result->message ? "; " : "", kept.text);
-}
-
 void pass_run(const pass_settings *settings, const op_stream *stream, const policy *chosen, latencies *timing,
               pass_result *result)
 {
     pass run = { .settings = settings, .stream = stream, .result = result, .has_steps = pass_has_steps(stream) };
     run.by = (caller){ .pool = &run.pool, .timing = timing, .rate = settings->rate,
                        .arrivals = timing ? NULL : settings->arrivals };     /* in a timing pass nobody asks */
+    problem kept = { 0, "" };
     memset(result, 0, sizeof *result);
     result->digest = DIGEST_START;
     if (pass_open(&run, chosen, !timing && !settings->is_probe)) {
@@ -728,7 +718,11 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
         result->ops = ops;
         result->digest = digest;
     }
-    pass_close(&run);
+    if (!pass_leave(&run, &kept)) return;
+    if (result->status <= PASS_OOM) result->needed_ops = UINT64_MAX;
+    result->status = PASS_ERROR;
+    result->kept = 1;
+    text_add(result->message, sizeof result->message, "%s%s", *result->message ? "; " : "", kept.text);
 }
 
 /* ---- By real threads: each thread's calls in order, with a clock around each where asked for */

@@ -333,33 +333,10 @@ static void search_cells(const search *self, const pass_result *result)
     row_count(made, COLUMN_GPU_WAITS, result->gpu_waits);
 }
 
-static int search_check(const cli *asked, problem *why)
-{
-    const char *times = asked->values[CLI_TIMES].text;
-    if (times && !strcmp(times, "auto")) {
-        return problem_set(why, EXIT_USAGE, "--repeat auto means nothing to batch, which measures no time");
-    }
-    if (strcmp(asked->values[CLI_ON_OOM].text, "skip")) return 0;
-    return problem_set(why, EXIT_USAGE, "--on-oom skip: not with %s, where a workload completes or does not",
-                       asked->command);
-}
-
 /* A GPU that is shared may not have for the run that counts what it had for the probe. */
 static const char search_changed[] = "completed, and then it did not; another process may have taken memory";
 
 /* ---- capacity: runs under ever closer limits */
-
-/* Limits are what is searched for: no policy may have one. */
-static int capacity_check_plan(const plan *made, problem *why)
-{
-    for (const policy *chosen = made->policies; chosen < made->policies + made->policy_count; chosen++) {
-        if (!policy_has_limit(chosen)) continue;
-        return problem_set(why, EXIT_USAGE,
-                           "policy '%s' has a limit key: not with capacity, which searches for the limit",
-                           chosen->text);
-    }
-    return 0;
-}
 
 /* One run with so many bytes of the device and no more, and which options of `run` show it again: a limit, or a
    smaller device. */
@@ -727,12 +704,23 @@ static void batch_row(const runner_job *job, row *made, runner_outcome *outcome)
 
 int runner_check(row_kind kind, const cli *asked, problem *why)
 {
-    return row_is_run(kind) ? repeat_check(asked, why) : search_check(asked, why);
+    if (row_is_run(kind)) return repeat_check(asked, why);
+    if (repeat_asks_auto(asked)) {
+        return problem_set(why, EXIT_USAGE, "--repeat auto means nothing to batch, which measures no time");
+    }
+    if (strcmp(asked->values[CLI_ON_OOM].text, "skip")) return 0;
+    return problem_set(why, EXIT_USAGE, "--on-oom skip: not with %s, where a workload completes or does not",
+                       asked->command);
 }
 
 int runner_check_plan(row_kind kind, const cli *asked, const plan *made, int is_part, problem *why)
 {
-    if (kind == ROW_CAPACITY && capacity_check_plan(made, why)) return -1;
+    for (const policy *chosen = made->policies; chosen < made->policies + made->policy_count; chosen++) {
+        if (kind != ROW_CAPACITY || !policy_has_limit(chosen)) continue;
+        return problem_set(why, EXIT_USAGE,
+                           "policy '%s' has a limit key: not with capacity, which searches for the limit",
+                           chosen->text);
+    }
     if (kind == ROW_BATCH && batch_check_plan(made, why)) return -1;
     return repeat_check_plan(asked, made, is_part, why);
 }
