@@ -30,21 +30,18 @@ static device_range *device_table_slot(const device_table *self, uint64_t addres
     return &self->slots[at];
 }
 
-static void device_table_grow(device_table *self)
-{
-    device_table larger = *self;
-    larger.capacity = self->capacity ? self->capacity * 2 : DEVICE_TABLE_FIRST;
-    larger.slots = program_need(larger.capacity, sizeof *larger.slots);
-    for (size_t at = 0; at < self->capacity; at++) {
-        if (self->slots[at].bytes) *device_table_slot(&larger, self->slots[at].address) = self->slots[at];
-    }
-    free(self->slots);
-    *self = larger;
-}
-
 void device_table_add(device_table *self, uint64_t address, uint64_t bytes)
 {
-    if (self->count + 1 > self->capacity / 2) device_table_grow(self);
+    if (self->count + 1 > self->capacity / 2) {
+        device_table larger = *self;
+        larger.capacity = self->capacity ? self->capacity * 2 : DEVICE_TABLE_FIRST;
+        larger.slots = program_need(larger.capacity, sizeof *larger.slots);
+        for (size_t at = 0; at < self->capacity; at++) {
+            if (self->slots[at].bytes) *device_table_slot(&larger, self->slots[at].address) = self->slots[at];
+        }
+        free(self->slots);
+        *self = larger;
+    }
     device_range *slot = device_table_slot(self, address);
     self->count += !slot->bytes;
     slot->address = address;

@@ -151,18 +151,6 @@ static void compare_decide(compare_row *pair)
     }
 }
 
-static void compare_say(compare *self, const compare_row *pair)
-{
-    compare_found all = pair->exact > pair->timed ? pair->exact : pair->timed;
-    self->counts[all]++;
-    self->rows++;
-    if (self->asked->values[CLI_QUIET].given && all == COMPARE_SAME) return;
-    printf("%-8s time %-9s  ", compare_exact_names[pair->exact],
-           pair->has_times ? compare_timed_names[pair->timed] : "-");
-    row_name(stdout, NULL, pair->to, 0);
-    printf("\n%s", pair->text);
-}
-
 /* By all that may tell it from the other file's. */
 static void compare_alone(compare *self, const row *of, int is_after)
 {
@@ -234,7 +222,14 @@ static void compare_case(compare *self, size_t before, size_t after)
         compare_column(&pair, *at, row_list_has(&self->before, COLUMN_RATIO_LOW));
     }
     compare_decide(&pair);
-    compare_say(self, &pair);
+    compare_found all = pair.exact > pair.timed ? pair.exact : pair.timed;
+    self->counts[all]++;
+    self->rows++;
+    if (self->asked->values[CLI_QUIET].given && all == COMPARE_SAME) return;
+    printf("%-8s time %-9s  ", compare_exact_names[pair.exact],
+           pair.has_times ? compare_timed_names[pair.timed] : "-");
+    row_name(stdout, NULL, pair.to, 0);
+    printf("\n%s", pair.text);
 }
 
 static int compare_rows(compare *self, problem *why)

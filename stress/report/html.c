@@ -57,18 +57,6 @@ static void html_group_line(FILE *out, const char *name, size_t columns)
                columns, name);
 }
 
-/* What headings mean. */
-static void html_notes(FILE *out, const table_column *const *columns, size_t count)
-{
-    int told = 0;
-    for (size_t at = 0; at < count; at++) {
-        if (!columns[at]->note) continue;
-        fputs(told++ ? "; " : "<p class=\"quiet\">", out);
-        text_print(out, xml_text, "<b>%s</b>: %s", columns[at]->heading, columns[at]->note);
-    }
-    if (told) fputs(". Bold in a column: the best of the workload.</p>\n", out);
-}
-
 static void html_row(FILE *out, const row_list *list, size_t line, const table_column *const *columns, size_t count)
 {
     char text[1024];
@@ -108,7 +96,13 @@ static void html_table(FILE *out, const row_list *list)
     if (list->count > HTML_MOST_ROWS) {
         fprintf(out, "<p class=\"quiet\">%zu rows more are in the CSV.</p>\n", list->count - HTML_MOST_ROWS);
     }
-    html_notes(out, used, count);
+    int told = 0;
+    for (size_t at = 0; at < count; at++) {      /* what headings mean */
+        if (!used[at]->note) continue;
+        fputs(told++ ? "; " : "<p class=\"quiet\">", out);
+        text_print(out, xml_text, "<b>%s</b>: %s", used[at]->heading, used[at]->note);
+    }
+    if (told) fputs(". Bold in a column: the best of the workload.</p>\n", out);
 }
 
 static void html_verdicts(FILE *out, const gate *gates)
@@ -235,17 +229,15 @@ static void html_figures(FILE *out, const figure_sheet *sheet)
     fprintf(out, "<p>%zu rows more have no figures: ask for fewer rows.</p>\n", sheet->left_out);
 }
 
-static void html_legend(FILE *out)
-{
-    fputs("<section><h2>How to read the maps</h2>\n<p>To the right goes time, counted in allocations and frees; "
-          "up go addresses, those left out that never held memory. Live blocks have the colour of the step that they "
-          "were allocated in, or, where the workload has no steps, of their age. Red is slack: in a block, and not "
-          "asked for. Black are blocks too small to draw. White is free memory, and grey are addresses without "
-          "memory: what paged memory leaves behind when pages move. Where a red dashed line stands memory ran out; "
-          "the red box beside it is as high as what was asked for in one piece. All that is white at that line was "
-          "free, and no single piece of it was as high as the box, or the limit forbade more. Point at a large "
-          "block, or tap it, to read its size, tag, step and lifetime.</p></section>\n", out);
-}
+static const char html_legend[] =
+    "<section><h2>How to read the maps</h2>\n<p>To the right goes time, counted in allocations and frees; "
+    "up go addresses, those left out that never held memory. Live blocks have the colour of the step that they "
+    "were allocated in, or, where the workload has no steps, of their age. Red is slack: in a block, and not "
+    "asked for. Black are blocks too small to draw. White is free memory, and grey are addresses without "
+    "memory: what paged memory leaves behind when pages move. Where a red dashed line stands memory ran out; "
+    "the red box beside it is as high as what was asked for in one piece. All that is white at that line was "
+    "free, and no single piece of it was as high as the box, or the limit forbade more. Point at a large "
+    "block, or tap it, to read its size, tag, step and lifetime.</p></section>\n";
 
 static void html_write(FILE *out, const report *page)
 {
@@ -269,7 +261,7 @@ static void html_write(FILE *out, const report *page)
     html_table(out, &page->list);
     html_failures(out, page);
     html_figures(out, &sheet);
-    if (sheet.map_count) html_legend(out);
+    if (sheet.map_count) fputs(html_legend, out);
     fputs("</body></html>\n", out);
     free(sheet.figures);
 }

@@ -141,20 +141,6 @@ static void json_parts(FILE *out, const char *name, const char *unit, const hist
     fputc('}', out);
 }
 
-/* Everything known of the first refusal, or null where there was none. */
-static void json_oom(FILE *out, const row *shown)
-{
-    if (shown->cells[COLUMN_OOM_OP].kind == CELL_NONE) {
-        fputs("null", out);
-        return;
-    }
-    for (int column = COLUMN_OOM_OP; column <= COLUMN_OOM_REASON; column++) {
-        fputc(column == COLUMN_OOM_OP ? '{' : ',', out);
-        json_cell(out, shown, (row_column)column, strlen("oom_"));
-    }
-    text_print(out, json_text, ",\"text\":%s}", shown->note);
-}
-
 static void json_row(FILE *out, const row *shown, row_kind kind)
 {
     char before = '{';
@@ -167,25 +153,18 @@ static void json_row(FILE *out, const row *shown, row_kind kind)
     if (row_is_run(kind)) {
         const histogram *parts[REPEATS_PARTS];
         repeats_parts(shown, parts);
-        fputs(",\"oom\":", out);
-        json_oom(out, shown);
+        const int is_refused = shown->cells[COLUMN_OOM_OP].kind != CELL_NONE;
+        fputs(is_refused ? ",\"oom\":{" : ",\"oom\":null", out);
+        for (int column = COLUMN_OOM_OP; is_refused && column <= COLUMN_OOM_REASON; column++) {
+            json_cell(out, shown, (row_column)column, strlen("oom_"));
+            fputc(',', out);
+        }
+        if (is_refused) text_print(out, json_text, "\"text\":%s}", shown->note);
         if (!shown->times) fputs(",\"lat\":null", out);
         json_parts(out, "lat", "ns", parts, REPEATS_ALLOC, REPEATS_WAITED, 0);
         json_parts(out, "rate", "vns", parts, REPEATS_WAITED, REPEATS_PARTS, 0);
     }
     fputc('}', out);
-}
-
-/* Below six there is no interval of 95 %. */
-static void json_repeats_time(FILE *out, const interval *found)
-{
-    if (!found->count) {
-        fputs("null", out);
-        return;
-    }
-    fprintf(out, "{\"n\":%zu,\"median\":%.1Lf,", found->count, found->middle);
-    if (!found->is_known) fputs("\"low\":null,\"high\":null}", out);
-    else fprintf(out, "\"low\":%.1Lf,\"high\":%.1Lf}", found->low, found->high);
 }
 
 /* Rows that are there more than once. */
@@ -203,7 +182,10 @@ static void json_repeats(FILE *out, const row_list *list)
             fputc(',', out);
         }
         fprintf(out, "\"repeats\":%zu,\"host_ns_per_op\":", of.count);
-        json_repeats_time(out, &of.ns);
+        if (!of.ns.count) fputs("null", out);
+        else fprintf(out, "{\"n\":%zu,\"median\":%.1Lf,", of.ns.count, of.ns.middle);
+        if (of.ns.is_known) fprintf(out, "\"low\":%.1Lf,\"high\":%.1Lf}", of.ns.low, of.ns.high);
+        else if (of.ns.count) fputs("\"low\":null,\"high\":null}", out);      /* below six: no interval of 95 % */
         json_parts(out, "lat", "ns", of.sums, REPEATS_ALLOC, REPEATS_WAITED, 1);
         json_parts(out, "rate", "vns", of.sums, REPEATS_WAITED, REPEATS_PARTS, 1);
         fputc('}', out);

@@ -603,19 +603,6 @@ static void table_line(const table *self, size_t index)
     fprintf(self->out, "%s\n", *paint ? "\033[0m" : "");
 }
 
-/* A line a row; between workloads a blank one. */
-static void table_rows(const table *self)
-{
-    const row_list *list = self->list;
-    size_t first, count;
-    table_line(self, list->count);
-    for (size_t index = 0; index < list->count; index++) {
-        row_group(list, index, &first, &count);
-        if (index && index == first && list->kind != ROW_HOLES && list->kind != ROW_BENCH) fputc('\n', self->out);
-        table_line(self, index);
-    }
-}
-
 /* ---- Sentences below the table */
 
 /* Folded at spaces, indented; a word that no line has room for is broken. */
@@ -636,18 +623,6 @@ static void table_fold(const table *self, const char *text)
         text += strspn(text, " ");
     }
     fputc('\n', self->out);
-}
-
-static void table_dropped(const table *self)
-{
-    char text[512];
-    size_t dropped = 0;
-    snprintf(text, sizeof text, "no room in %zu columns for:", self->style->width);
-    for (size_t at = 0; at < self->count; at++) {
-        if (self->places[at].width) continue;
-        text_add(text, sizeof text, "%s %s", dropped++ ? "," : "", self->places[at].column->heading);
-    }
-    if (dropped) table_fold(self, text);
 }
 
 /* Of a row, by the names that the table has. */
@@ -757,9 +732,20 @@ void table_write(FILE *out, const row_list *list, const cuda_environment *enviro
 {
     table self = { .out = out, .list = list, .environment = environment, .style = style };
     char text[VERDICT_ROOM];
+    size_t first, count, dropped = 0;
     table_measure(&self);
-    table_rows(&self);
-    table_dropped(&self);
+    table_line(&self, list->count);
+    for (size_t index = 0; index < list->count; index++) {           /* between workloads stands a blank line */
+        row_group(list, index, &first, &count);
+        if (index && index == first && list->kind != ROW_HOLES && list->kind != ROW_BENCH) fputc('\n', out);
+        table_line(&self, index);
+    }
+    snprintf(text, sizeof text, "no room in %zu columns for:", style->width);
+    for (size_t at = 0; at < self.count; at++) {
+        if (self.places[at].width) continue;
+        text_add(text, sizeof text, "%s %s", dropped++ ? "," : "", self.places[at].column->heading);
+    }
+    if (dropped) table_fold(&self, text);
     if (list->partial) {
         fputs("partial: ", out);
         table_fold(&self, list->partial);

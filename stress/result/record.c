@@ -44,20 +44,6 @@ static uint64_t record_place(const record_span *spans, size_t count, uint64_t ad
     return spans[rank - 1].offset + (address - spans[rank - 1].begin);
 }
 
-/* Puts blocks and changes on the axis. */
-static void record_lay_out(record *self)
-{
-    size_t count = 0;
-    record_span *spans = record_spans_of(self, &count);
-    for (size_t at = 0; at < self->block_count; at++) {
-        self->blocks[at].offset = record_place(spans, count, self->blocks[at].offset, self->axis_bytes);
-    }
-    for (size_t at = 0; at < self->change_count; at++) {
-        self->changes[at].offset = record_place(spans, count, self->changes[at].offset, self->axis_bytes);
-    }
-    free(spans);
-}
-
 /* ---- Samples: of every bucket of ops those that are extreme in something */
 
 /* Samples of a bucket that stay: those that are extreme in a figure, the first of equals, and the last. */
@@ -247,5 +233,14 @@ void record_finish(record *self, uint64_t op_count)
     if (self->buckets) self->samples = record_samples_of(self->buckets, RECORD_BUCKETS, &self->sample_count);
     free(self->buckets);
     self->buckets = NULL;
-    if (self->parts & RECORD_MAP) record_lay_out(self);
+    if (!(self->parts & RECORD_MAP)) return;
+    size_t count = 0;                            /* blocks and changes come onto the axis */
+    record_span *spans = record_spans_of(self, &count);
+    for (size_t at = 0; at < self->block_count; at++) {
+        self->blocks[at].offset = record_place(spans, count, self->blocks[at].offset, self->axis_bytes);
+    }
+    for (size_t at = 0; at < self->change_count; at++) {
+        self->changes[at].offset = record_place(spans, count, self->changes[at].offset, self->axis_bytes);
+    }
+    free(spans);
 }

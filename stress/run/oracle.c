@@ -31,16 +31,6 @@ void oracle_map_clear(oracle_map *map)
     memset(map, 0, sizeof *map);
 }
 
-/* A full run becomes two. */
-static void oracle_map_halve(oracle_map *map, size_t number)
-{
-    enum { HALF = ORACLE_RUN / 2 };
-    oracle_map_add_run(map, number + 1);
-    oracle_run *lower = map->runs[number], *upper = map->runs[number + 1];
-    memcpy(upper->starts, &lower->starts[HALF], HALF * sizeof *upper->starts);
-    lower->count = upper->count = HALF;
-}
-
 /* The run with the last block that begins there or before, the first run where none does; *rank: how many of its
    blocks do. */
 static size_t oracle_map_find(const oracle_map *map, uint64_t address, size_t *rank)
@@ -56,8 +46,12 @@ int oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_
 {
     size_t rank, number = oracle_map_find(map, address + bytes - 1, &rank);
     oracle_run *run = map->runs[number];
-    if (run->count == ORACLE_RUN) {
-        oracle_map_halve(map, number);
+    if (run->count == ORACLE_RUN) {              /* becomes two */
+        enum { HALF = ORACLE_RUN / 2 };
+        oracle_map_add_run(map, number + 1);
+        oracle_run *upper = map->runs[number + 1];
+        memcpy(upper->starts, &run->starts[HALF], HALF * sizeof *upper->starts);
+        run->count = upper->count = HALF;
         return oracle_map_insert(map, block, address, bytes, other);
     }
     if (rank) {

@@ -186,16 +186,6 @@ static int pass_streams_find(pass_streams *self, const op_stream *stream, proble
     return 0;
 }
 
-static int pass_streams_open(pass_streams *self, const op_stream *stream, device *on, problem *why)
-{
-    *self = (pass_streams){ .device = on };
-    if (pass_streams_find(self, stream, why)) return -1;
-    for (uint32_t index = 1; index < self->count; index++) {
-        if (device_stream_create(on, &self->list[index].handle, why)) return -1;
-    }
-    return 0;
-}
-
 /* Destroys them; closed whatever it answers. */
 static int pass_streams_close(pass_streams *self, problem *why)
 {
@@ -623,27 +613,11 @@ static void pass_count_driver(pass *run)
 
 /* ---- Its end, and its beginning */
 
-/* Everything given back, every invariant of an arena holds, and it ends without complaint. */
-static int pass_end_pool(pass *run, uint64_t *reserved_bytes)
-{
-    gpuarena_stats stats;
-    gpuarena_result result = pool_trim(&run->pool);
-    if (result) return pass_failed(run, ORACLE_NO_BLOCK, "trim", result);
-    if (!run->pool.arena) return 0;
-    gpuarena_get_stats(run->pool.arena, &stats);
-    *reserved_bytes = stats.reserved_bytes;
-    if (oracle_check(run->oracle, run->op)) return pass_violated(run);
-    result = gpuarena_destroy(run->pool.arena);
-    if (result) return pass_failed(run, ORACLE_NO_BLOCK, "destroy", result);
-    run->pool.arena = NULL;
-    return 0;
-}
-
 /* After the last op, outside every count: nothing may be left anywhere. Streams end before the policy does, as they
-   may. */
+   may. Then everything is given back, every invariant of an arena holds, and it ends without complaint. */
 static int pass_end(pass *run)
 {
-    uint64_t reserved_bytes = 0;
+    gpuarena_stats stats = { .reserved_bytes = 0 };
     run->op = run->result->ops;
     if (pass_free_all(run, 0)) return -1;
     for (uint32_t stream = 1; stream < run->streams.count; stream++) {
@@ -651,8 +625,17 @@ static int pass_end(pass *run)
         if (result) return pass_failed(run, ORACLE_NO_BLOCK, "forget", result);
     }
     int failed = pass_streams_close(&run->streams, &run->why);
-    if (pass_stuck(run, failed) || pass_end_pool(run, &reserved_bytes)) return -1;
-    return oracle_end(run->oracle, run->op, reserved_bytes) ? pass_violated(run) : 0;
+    if (pass_stuck(run, failed)) return -1;
+    gpuarena_result result = pool_trim(&run->pool);
+    if (result) return pass_failed(run, ORACLE_NO_BLOCK, "trim", result);
+    if (run->pool.arena) {
+        gpuarena_get_stats(run->pool.arena, &stats);
+        if (oracle_check(run->oracle, run->op)) return pass_violated(run);
+        result = gpuarena_destroy(run->pool.arena);
+        if (result) return pass_failed(run, ORACLE_NO_BLOCK, "destroy", result);
+        run->pool.arena = NULL;
+    }
+    return oracle_end(run->oracle, run->op, stats.reserved_bytes) ? pass_violated(run) : 0;
 }
 
 /* is_asked: there is an oracle. */
@@ -664,7 +647,11 @@ static int pass_open(pass *run, const policy *chosen, int is_asked)
     run->device = device_open(&config, &run->why);
     if (!run->device) return -1;
     record_begin(settings->recording, run->device, run->stream, settings->times);
-    if (pass_streams_open(&run->streams, run->stream, run->device, &run->why)) return -1;
+    run->streams.device = run->device;
+    if (pass_streams_find(&run->streams, run->stream, &run->why)) return -1;
+    for (uint32_t index = 1; index < run->streams.count; index++) {
+        if (device_stream_create(run->device, &run->streams.list[index].handle, &run->why)) return -1;
+    }
     if (pool_open(&run->pool, chosen, run->device, &run->why)) {
         run->result->is_unopened = 1;
         return -1;
@@ -942,20 +929,6 @@ static int threads_open(threads *all, const policy *chosen, int is_timed)
     return 0;
 }
 
-static void threads_close(threads *all)
-{
-    problem kept = { 0, "" };
-    for (uint32_t at = 0; all->workers && at < all->count; at++) {
-        free(all->workers[at].by.timing);
-        free(all->workers[at].steps);
-    }
-    free(all->workers);
-    free(all->slots);
-    if (!pass_leave(&all->of, &kept)) return;
-    all->of.result->kept = 1;
-    if (all->of.result->status <= PASS_OOM) (void)pass_stop(&all->of, PASS_ERROR, "%s", kept.text);
-}
-
 static void threads_drive(threads *all, latencies *timing)
 {
     problem why = { 0, "" };
@@ -974,7 +947,16 @@ void pass_threads_run(const pass_settings *settings, const op_stream *stream, co
 {
     threads all = { .of = { .settings = settings, .stream = stream, .result = result },
                     .count = op_stream_threads(stream) };
+    problem kept = { 0, "" };
     memset(result, 0, sizeof *result);
     if (!threads_open(&all, chosen, timing != NULL)) threads_drive(&all, timing);
-    threads_close(&all);
+    for (uint32_t at = 0; all.workers && at < all.count; at++) {
+        free(all.workers[at].by.timing);
+        free(all.workers[at].steps);
+    }
+    free(all.workers);
+    free(all.slots);
+    if (!pass_leave(&all.of, &kept)) return;
+    result->kept = 1;
+    if (result->status <= PASS_OOM) (void)pass_stop(&all.of, PASS_ERROR, "%s", kept.text);
 }
