@@ -129,17 +129,12 @@ void cli_print_word(FILE *out, const char *word)
 
 /* ---- The option table, and all that is derived from it: parsing and help */
 
-static const cli_option cli_options[CLI_COUNT] = {
+const cli_option cli_options[CLI_COUNT] = {
 #define X(id, group, name, letter, kind, argument, fallback, least, most, effect, commands, summary) \
     { group, name, letter, CLI_##kind, argument, fallback, least, most, CLI_##effect, commands, summary },
     CLI_OPTIONS(X)
 #undef X
 };
-
-const cli_option *cli_option_at(size_t index)
-{
-    return index < CLI_COUNT ? &cli_options[index] : NULL;
-}
 
 static int cli_read_value(const cli_option *option, const char *text, cli_value *value, problem *why)
 {

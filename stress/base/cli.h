@@ -121,7 +121,7 @@ typedef struct cli_option {
     const char *commands;                        /* that take it, a | between them */
     const char *summary;
 } cli_option;
-const cli_option *cli_option_at(size_t index);                               /* NULL past the last */
+extern const cli_option cli_options[CLI_COUNT];              /* by cli_id */
 
 typedef struct cli_value {
     int         given;

@@ -88,11 +88,6 @@ static void treap_raise(treap_node *root, uint64_t weight)
     if (root->heaviest < weight) root->heaviest = weight;
 }
 
-static uint64_t treap_heaviest_of(const treap_node *root)
-{
-    return root ? root->heaviest : 0;
-}
-
 static void treap_own(treap_node *root, treap_node *below)
 {
     if (!below) return;
@@ -182,7 +177,7 @@ void *treap_from(const treap *self, uint64_t key, uint64_t tie, uint64_t weight)
     const treap_node *found = NULL;
     for (const treap_node *at = self->root; at && at->heaviest >= weight;) {
         int is_before = treap_is_before(at, key, tie);
-        if (!is_before && (at->weight >= weight || treap_heaviest_of(at->right) >= weight)) found = at;
+        if (!is_before && (at->weight >= weight || (at->right && at->right->heaviest >= weight))) found = at;
         at = is_before ? at->right : at->left;
     }
     while (found && found->weight < weight) {    /* then the first to its right */
@@ -205,5 +200,5 @@ void *treap_until(const treap *self, uint64_t key)
 
 uint64_t treap_heaviest(const treap *self)
 {
-    return treap_heaviest_of(self->root);
+    return self->root ? self->root->heaviest : 0;
 }

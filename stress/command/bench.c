@@ -101,8 +101,7 @@ static int bench_count(bench *self, int has_cub, problem *why)
     const cli *asked = self->asked;
     const repro same = { .command = "--no-timing --quiet", .asked = asked, .ops = UINT64_MAX };
     size_t calls = 0;                            /* of pairs_counted */
-    for (size_t index = 0; cases_at(index); index++) {
-        const cases_row *of = cases_at(index);
+    for (const cases_row *of = cases_rows; of->name; of++) {
         if (of->is_counted) calls += of->other != CASES_CUB || has_cub ? STAGE_ARENAS + 1 : STAGE_ARENAS;
     }
     char *line = repro_line(&same);
@@ -120,8 +119,7 @@ static int bench_cases(bench *self, problem *why)
     subject_close(&trial);
     if (!has_cub && !is_quiet) fprintf(stderr, "bench: nothing is compared with CUB: %s\n", absent.text);
     if (self->asked->values[CLI_INSTRUCTIONS].given && bench_count(self, has_cub, why)) return -1;
-    for (size_t index = 0; cases_at(index); index++) {
-        const cases_row *of = cases_at(index);
+    for (const cases_row *of = cases_rows; of->name; of++) {
         if (!is_quiet && bench_is_timed(self)) fprintf(stderr, "bench: %s\n", of->name);
         if (!bench_is_timed(self) && !of->is_counted) bench_rows(self, of);
         else if (bench_case(self, of, why)) return -1;

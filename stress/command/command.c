@@ -21,8 +21,8 @@ const command *command_find(const char *name)
 int command_check(const char *name, size_t most_words, const cli *asked, problem *why)
 {
     char takers[120] = "";
-    for (size_t index = 0; cli_option_at(index); index++) {
-        const cli_option *option = cli_option_at(index);
+    for (size_t index = 0; index < CLI_COUNT; index++) {
+        const cli_option *option = &cli_options[index];
         if (!asked->values[index].given || slice_has(slice_of(option->commands), name)) continue;
         for (const command *const *each = command_table; *each; each++) {
             if (!slice_has(slice_of(option->commands), (*each)->name)) continue;

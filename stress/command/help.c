@@ -163,9 +163,8 @@ static const char help_outputs[] =
 
 static void help_output_list(FILE *out)
 {
-    for (size_t index = 0; output_kind_at(index); index++) {
-        const output_kind *each = output_kind_at(index);
-        help_wrapped(out, fprintf(out, "  %-10s ", each->name), each->note);
+    for (const output_kind *const *each = output_kinds; *each; each++) {
+        help_wrapped(out, fprintf(out, "  %-10s ", (*each)->name), (*each)->note);
     }
     fputs("Every number in a picture is a cell of the csv of the same run, which its element names (data-row,\n"
           "data-column), and every point of a line a row of series or latency.\n", out);
@@ -464,32 +463,21 @@ static int help_named(FILE *out, const char *name)
         count++;
     }
     count += help_named_policy(out, name);
-    for (size_t index = 0; cli_option_at(index); index++) {
-        if (strcmp(cli_option_at(index)->name, option)) continue;
-        cli_help_option(out, cli_option_at(index));
+    for (size_t index = 0; index < CLI_COUNT; index++) {
+        if (strcmp(cli_options[index].name, option)) continue;
+        cli_help_option(out, &cli_options[index]);
         count++;
     }
     if (column != COLUMN_COUNT) {
         fprintf(out, "%s, a column of --out csv: %s\n", name, row_table[column].note);
         count++;
     }
-    for (size_t index = 0; output_kind_at(index); index++) {
-        if (strcmp(output_kind_at(index)->name, name)) continue;
-        help_wrapped(out, fprintf(out, "%s, a kind of --out: ", name), output_kind_at(index)->note);
+    for (const output_kind *const *each = output_kinds; *each; each++) {
+        if (strcmp((*each)->name, name)) continue;
+        help_wrapped(out, fprintf(out, "%s, a kind of --out: ", name), (*each)->note);
         count++;
     }
     return count;
-}
-
-static void help_offer(nearest *search)
-{
-    policy_kind kind;
-    for (size_t index = 0; index < HELP_TOPICS; index++) nearest_offer(search, help_topics[index].name);
-    for (size_t index = 0; workload_family_at(index); index++) nearest_offer(search, workload_family_at(index)->name);
-    for (size_t index = 0; policy_kind_at(index, &kind); index++) nearest_offer(search, kind.name);
-    for (size_t index = 0; policy_name_at(index); index++) nearest_offer(search, policy_name_at(index));
-    for (size_t index = 0; cli_option_at(index); index++) nearest_offer(search, cli_option_at(index)->name);
-    for (int column = 0; column < COLUMN_COUNT; column++) nearest_offer(search, row_table[column].name);
 }
 
 /* The names of topics; one that has two names by its first. Returns text. */
@@ -538,7 +526,15 @@ static int help_write(FILE *out, const char *topic, problem *why)
     }
     if (help_named(out, topic)) return 0;
     nearest search = nearest_to(topic);
-    help_offer(&search);
+    policy_kind kind;
+    for (size_t index = 0; index < HELP_TOPICS; index++) nearest_offer(&search, help_topics[index].name);
+    for (size_t index = 0; workload_family_at(index); index++) {
+        nearest_offer(&search, workload_family_at(index)->name);
+    }
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) nearest_offer(&search, kind.name);
+    for (size_t index = 0; policy_name_at(index); index++) nearest_offer(&search, policy_name_at(index));
+    for (size_t index = 0; index < CLI_COUNT; index++) nearest_offer(&search, cli_options[index].name);
+    for (int column = 0; column < COLUMN_COUNT; column++) nearest_offer(&search, row_table[column].name);
     return problem_set(why, EXIT_USAGE, "no help on '%s'%s; there is %s, and each workload, policy, "
                        "option, column and kind of --out", topic, nearest_hint(&search, hint, sizeof hint),
                        help_names(names, sizeof names, ", "));

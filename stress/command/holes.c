@@ -173,8 +173,8 @@ static int holes_start(holes *self, problem *why)
     const cli_id lost = values[CLI_PRECISION].given ? CLI_PRECISION : CLI_BUDGET;
     const cli_id fixed = values[CLI_QUICK].given ? CLI_QUICK : CLI_NO_TIMING;
     if (values[lost].given && values[fixed].given) {
-        return problem_set(why, EXIT_USAGE, "--%s says when rounds end: not with --%s", cli_option_at(lost)->name,
-                           cli_option_at(fixed)->name);
+        return problem_set(why, EXIT_USAGE, "--%s says when rounds end: not with --%s", cli_options[lost].name,
+                           cli_options[fixed].name);
     }
     if (report_parse(&self->report, why)
         || plan_device(&self->plan, self->asked, why) || plan_policies(&self->plan, self->asked, why)

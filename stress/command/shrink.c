@@ -102,19 +102,6 @@ static int shrink_probe(void *user, const unsigned char *keep, size_t *needed)
     return problem_set(self->why, EXIT_HARNESS, "%s", result.message);
 }
 
-static void shrink_prepare(shrink *self)
-{
-    size_t ops = self->stream->op_count;
-    self->keep_ops = program_need(ops, 1);
-    self->keep_blocks = program_need(self->stream->block_count, 1);
-    self->keep = program_need(ops, 1);
-    memset(self->keep, 1, ops);
-    self->op_count = shrink_ops_of(self->stream, ops, self->keep, shrink_needed(&self->failure));
-    for (size_t index = 0; index < ops; index++) {
-        self->keep[index] = (unsigned char)shrink_is_unit(self, &self->stream->ops[index]);
-    }
-}
-
 /* The workload as it is: it must fail. */
 static int shrink_fail(shrink *self)
 {
@@ -134,16 +121,23 @@ static int shrink_fail(shrink *self)
 /* Operations behind the failure, frees and work, are no part of it. What is left is verified, as it is written. */
 static int shrink_all(shrink *self, op_stream *made, pass_result *result)
 {
-    size_t ops = 0;
+    size_t ops = self->stream->op_count;
     if (shrink_fail(self)) return -1;
-    shrink_prepare(self);
+    self->keep_ops = program_need(ops, 1);
+    self->keep_blocks = program_need(self->stream->block_count, 1);
+    self->keep = program_need(ops, 1);
+    memset(self->keep, 1, ops);
+    self->op_count = shrink_ops_of(self->stream, ops, self->keep, shrink_needed(&self->failure));
+    for (size_t index = 0; index < ops; index++) {
+        self->keep[index] = (unsigned char)shrink_is_unit(self, &self->stream->ops[index]);
+    }
     if (shrink_search(self->keep, self->op_count, shrink_probe, self) && !self->is_over) return -1;
     if (interrupt_signal()) self->exit_code = interrupt_exit();
     interrupt_clear();                           /* what is left so far is worth two more runs */
     shrink_spread(self, self->keep);
     if (op_stream_subset(self->stream, self->keep_ops, self->op_count, made, self->why)) return -1;
     shrink_run(self, made, 0, result);
-    made->alloc_count = made->free_count = 0;
+    made->alloc_count = made->free_count = ops = 0;
     while (ops < made->op_count && made->alloc_count + made->free_count < shrink_needed(result)) {
         op_kind kind = made->ops[ops++].kind;
         made->alloc_count += kind == OP_ALLOC;

@@ -37,7 +37,7 @@ typedef struct cases_row {
     const char *counted_name, *counted_target;   /* .. with a target in instructions */
 } cases_row;
 
-const cases_row *cases_at(size_t index);         /* NULL past the last */
+extern const cases_row cases_rows[];             /* then one without a name */
 const char      *cases_other_name(cases_other other);
 
 /* "yes" or "no" if that holds for the whole interval, else "unclear". The interval is judged as rows show it, with 4

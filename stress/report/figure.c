@@ -186,20 +186,6 @@ static double figure_bar_value(const row *shown, const figure_bar_kind *kind, ro
     return fmax(0.0, (value->kind == CELL_COUNT ? (double)value->count : value->real) - kind->zero);
 }
 
-/* Where a bar would be: why there is none. */
-static void figure_bar_missing(const drawing *self, const figure_bar_kind *kind, size_t index, double y)
-{
-    const cell *cells = self->list->rows[index].cells;
-    const char *status = row_status(&self->list->rows[index]);
-    const double x = self->on.left + 4.0;
-    if (cells[COLUMN_OOM_OP].kind == CELL_COUNT) {
-        figure_number_text(self, x, y, "start", index, COLUMN_OOM_OP, "out of memory at op ");
-    } else {
-        int is_none = !*status || !strcmp(status, "oom") || !strcmp(status, "ok");
-        plot_text(&self->on, x, y, "bad", "start", is_none ? kind->none : status);
-    }
-}
-
 static void figure_bar(const drawing *self, const figure_bar_kind *kind, size_t policy, double y, double height)
 {
     const plot *on = &self->on;
@@ -209,8 +195,12 @@ static void figure_bar(const drawing *self, const figure_bar_kind *kind, size_t 
     double value = figure_bar_value(of, kind, kind->column), within = figure_bar_value(of, kind, kind->within);
     double text_y = y + height * 0.5 + 4.0;
     plot_text(on, on->left - 6.0, text_y, "q", "end", figure_policy(of, 17, name));
-    if (value < 0.0) {
-        figure_bar_missing(self, kind, index, text_y);
+    if (value < 0.0) {                           /* where the bar would be: why there is none */
+        const char *status = row_status(of);
+        int is_none = !*status || !strcmp(status, "oom") || !strcmp(status, "ok");
+        if (of->cells[COLUMN_OOM_OP].kind == CELL_COUNT) {
+            figure_number_text(self, on->left + 4.0, text_y, "start", index, COLUMN_OOM_OP, "out of memory at op ");
+        } else plot_text(on, on->left + 4.0, text_y, "bad", "start", is_none ? kind->none : status);
         return;
     }
     plot_box(on, figure_class("bar ", policy, class), on->left, y + 1.0, plot_x(on, value) - on->left, height - 2.0);

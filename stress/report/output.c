@@ -178,17 +178,12 @@ const output_kind output_costs = {
     "a file for --costs",
 };
 
-static const output_kind *const output_kinds[] = {
+const output_kind *const output_kinds[] = {
 #define X(name) &output_##name,
     OUTPUTS(X)
 #undef X
+    NULL
 };
-#define OUTPUT_KINDS (sizeof output_kinds / sizeof output_kinds[0])
-
-const output_kind *output_kind_at(size_t index)
-{
-    return index < OUTPUT_KINDS ? output_kinds[index] : NULL;
-}
 
 static int output_is_of(const output_kind *kind, const char *command)
 {
@@ -201,11 +196,10 @@ static int output_no_kind(const char *name, const char *command, problem *why)
     char hint[96], names[128] = "";
     const char *last = NULL;
     nearest search = nearest_to(name);
-    for (size_t index = 0; index < OUTPUT_KINDS; index++) {
-        const output_kind *each = output_kinds[index];
-        if (!output_is_of(each, command)) continue;
+    for (const output_kind *const *each = output_kinds; *each; each++) {
+        if (!output_is_of(*each, command)) continue;
         if (last) text_add(names, sizeof names, "%s%s", *names ? ", " : "", last);
-        last = each->name;
+        last = (*each)->name;
         nearest_offer(&search, last);
     }
     if (last) text_add(names, sizeof names, "%s%s", *names ? " or " : "", last);
@@ -218,9 +212,8 @@ static int output_parse(const report *self, const char *text, output *made, prob
     size_t length = strcspn(text, "=");
     char name[40];
     snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : (int)sizeof name - 1, text);
-    for (size_t index = 0; index < OUTPUT_KINDS; index++) {
-        const output_kind *each = output_kinds[index];
-        if (output_is_of(each, self->asked->command) && !strcmp(name, each->name)) made->kind = each;
+    for (const output_kind *const *each = output_kinds; *each; each++) {
+        if (output_is_of(*each, self->asked->command) && !strcmp(name, (*each)->name)) made->kind = *each;
     }
     if (!made->kind) return output_no_kind(name, self->asked->command, why);
     if (!text[length] || !text[length + 1]) {

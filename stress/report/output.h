@@ -60,7 +60,7 @@ void environment_json(FILE *out, const cuda_environment *self);
 
 struct plan;
 
-const output_kind *output_kind_at(size_t index); /* NULL past the last */
+extern const output_kind *const output_kinds[];  /* all of them, in this order, then NULL */
 
 typedef struct output {
     const output_kind *kind;

@@ -299,11 +299,6 @@ static int verdict_is(const row *shown, const char *status, row_column column, u
     return column == COLUMN_COUNT || shown->cells[column].count == value;
 }
 
-static int verdict_is_policy(const row *one, const row *other)
-{
-    return !strcmp(row_policy(one), row_policy(other));
-}
-
 /* The first such row of each policy, --repeat or not; how many. */
 static size_t verdict_find(verdict *self, const char *status, row_column column, uint64_t value)
 {
@@ -311,7 +306,7 @@ static size_t verdict_find(verdict *self, const char *status, row_column column,
     for (size_t at = self->first; at < self->end; at++) {
         const row *shown = &self->list->rows[at];
         size_t before = 0;
-        while (before < count && !verdict_is_policy(self->found[before], shown)) before++;
+        while (before < count && strcmp(row_policy(self->found[before]), row_policy(shown))) before++;
         if (before == count && verdict_is(shown, status, column, value)) self->found[count++] = shown;
     }
     return count;
@@ -375,7 +370,7 @@ static void verdict_several(verdict *self, size_t whole)
     const row *fewest = self->found[0];
     size_t of_memory = verdict_find(self, verdict_whole, COLUMN_RESERVED_PEAK, least);
     const row *smallest = self->found[0];
-    int is_same = of_memory == 1 && of_calls == 1 && verdict_is_policy(smallest, fewest);
+    int is_same = of_memory == 1 && of_calls == 1 && !strcmp(row_policy(smallest), row_policy(fewest));
     if (of_memory == whole) text_add(self->text, VERDICT_ROOM, "all take the same memory, ");
     else {
         text_add(self->text, VERDICT_ROOM, is_same ? "least memory and fewest driver calls " : "least memory ");

@@ -165,11 +165,6 @@ void row_real(row *self, row_column column, double real)
     self->cells[column] = (cell){ .kind = column_decimals(column) == 4 ? CELL_RATIO : CELL_TENTHS, .real = real };
 }
 
-void row_hex(row *self, row_column column, uint64_t count)
-{
-    self->cells[column] = (cell){ .kind = CELL_HEX, .count = count };
-}
-
 void row_text(row *self, row_column column, const char *text)
 {
     self->cells[column] = (cell){ .kind = CELL_TEXT, .text = text };

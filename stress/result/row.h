@@ -192,7 +192,6 @@ void        row_free(row *self);
 void        row_untime(row *self);               /* lets the latencies go */
 void        row_count(row *self, row_column column, uint64_t count);
 void        row_real(row *self, row_column column, double real);     /* with the column's decimals */
-void        row_hex(row *self, row_column column, uint64_t count);
 void        row_text(row *self, row_column column, const char *text);
 
 const char *row_workload(const row *self);       /* of bench the case; "": the command has none */

@@ -13,8 +13,8 @@
 /* The first option given that a CUDA device has nothing of; NULL: none. */
 static const cli_option *plan_simulated_option(const cli *asked)
 {
-    for (size_t index = 0; cli_option_at(index); index++) {
-        const cli_option *option = cli_option_at(index);
+    for (size_t index = 0; index < CLI_COUNT; index++) {
+        const cli_option *option = &cli_options[index];
         if (asked->values[index].given && option->effect == CLI_SHAPES_SIMULATION) return option;
     }
     return NULL;
@@ -501,9 +501,9 @@ static uint64_t shard_hash(const cli *asked, const plan *made)
     uint64_t hash = slice_hash(slice_of(asked->command));
     for (size_t index = 0; index < CLI_COUNT; index++) {
         const cli_value *value = &asked->values[index];
-        int counts = cli_option_at(index)->effect != CLI_NO_EFFECT;
+        int counts = cli_options[index].effect != CLI_NO_EFFECT;
         if (!counts || !value->given || index == CLI_SEED) continue;
-        hash = shard_mix(hash, slice_hash(slice_of(cli_option_at(index)->name)));
+        hash = shard_mix(hash, slice_hash(slice_of(cli_options[index].name)));
         for (size_t item = 0; item < value->item_count; item++) {
             hash = shard_mix(hash, slice_hash(slice_of(value->items[item])));
         }
@@ -560,8 +560,8 @@ char *repro_line(const repro *line)
     fprintf(out, " %s", line->command);
     if (line->workload) repro_option(out, "-w", line->workload);
     if (line->policy) repro_option(out, "-p", line->policy);
-    for (size_t index = 0; cli_option_at(index); index++) {
-        const cli_option *option = cli_option_at(index);
+    for (size_t index = 0; index < CLI_COUNT; index++) {
+        const cli_option *option = &cli_options[index];
         const cli_value *value = &line->asked->values[index];
         if (!value->given || option->effect < CLI_SHAPES_RESULTS || repro_omits(line, index, faults)) continue;
         snprintf(text, sizeof text, "--%s", option->name);

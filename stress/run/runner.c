@@ -87,7 +87,7 @@ static void runner_results(const runner_job *job, const pass_result *result, row
     row_count(made, COLUMN_MISSES, result->misses);
     row_count(made, COLUMN_DRIVER_CALLS, result->driver_calls);
     if (result->is_virtual) row_count(made, COLUMN_DRIVER_VNS, result->driver_vns);
-    row_hex(made, COLUMN_DIGEST, result->digest);
+    made->cells[COLUMN_DIGEST] = (cell){ .kind = CELL_HEX, .count = result->digest };
     runner_memory(job, result, made);
     runner_steady(result, job->made->settings.rate, made);
     runner_oom(&result->oom, job->made->settings.times, made);
@@ -227,7 +227,7 @@ static int repeat_check(const cli *asked, problem *why)
     cli_id lost = asked->values[CLI_PRECISION].given ? CLI_PRECISION : CLI_BUDGET;
     if (!asked->values[lost].given) return 0;
     return problem_set(why, EXIT_USAGE, "--%s says when --repeat auto ends, which is not given",
-                       cli_option_at(lost)->name);
+                       cli_options[lost].name);
 }
 
 /* A clock may not say how many rows a simulated device or a shard has. */
