@@ -5570,19 +5570,6 @@ static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__r
     return gpuarena__whole(req->bytes + lead, unit);
 }
 
-/* The size that the growth policy requests if `need` is needed: at least a step, which only growth STEP and
-   DOUBLE have. DOUBLE alone has a largest step. *next: the step to keep if the driver grants it. */
-static uint64_t gpuarena__growth(const gpuarena *arena, const gpuarena__request *req, uint64_t need,
-                                 uint64_t *next)
-{
-    uint64_t step = arena->step, most = arena->config.step_max_bytes;
-    *next = step;
-    if (req->flags & GPUARENA_ALLOC_DEDICATED) return need;  /* a segment of its own */
-    while (step < need && step < most) step = gpuarena__min(step * 2, most);
-    if (most) *next = step > arena->step ? step : gpuarena__min(step * 2, most);
-    return gpuarena__max(need, step);
-}
-
 /* *room: by how much the arena may grow within the limits and, if that covers `need`, the headroom. *narrow:
    which of them is the narrowest. 0 and an error: the driver did not report its free memory. */
 static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gpuarena_reason *narrow,
@@ -6719,15 +6706,6 @@ static uint32_t gpuarena__spares_part(gpuarena *arena)
     return count;
 }
 
-/* How many pages must go back before the device has more free memory than the headroom. 0 also if the driver
-   does not tell. */
-static uint64_t gpuarena__headroom_lack(gpuarena *arena)
-{
-    uint64_t page = arena->paged.page_bytes, free_bytes;
-    if (!arena->config.headroom_bytes || !gpuarena__driver_info(arena, &free_bytes, NULL)) return 0;
-    return gpuarena__whole(gpuarena__above(arena->config.headroom_bytes, free_bytes), page) / page;
-}
-
 /* Has the commit tried again after idle large handles of `count` pages have gone back, whose place new pages
    take. Returns 0; the error stays if none can go. */
 static int gpuarena__commit_replace(gpuarena *arena, gpuarena__commit *commit, uint64_t count,
@@ -6770,8 +6748,10 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
         if (gpuarena__is_lost(arena, error)) return 0;
     }
     if (commit->may_move && !commit->is_last && found < commit->move) {
-        uint64_t lack = gpuarena__headroom_lack(arena);
-        uint64_t all = gpuarena__large_find(arena, 1, commit->begin, commit->end, &large);
+        uint64_t all, lack = 0, headroom = arena->config.headroom_bytes, free_bytes;
+        if (headroom && gpuarena__driver_info(arena, &free_bytes, NULL))     /* the headroom comes first */
+            lack = gpuarena__whole(gpuarena__above(headroom, free_bytes), page) / page;
+        all = gpuarena__large_find(arena, 1, commit->begin, commit->end, &large);
         if (all && found + room + all >= left + lack)
             return gpuarena__commit_replace(arena, commit, commit->move - found + lack, error);
     }
@@ -7371,7 +7351,7 @@ typedef struct gpuarena__packed {
 typedef struct gpuarena__pack {
     const gpuarena__sequence *sequence;
     gpuarena__packed *blocks;
-    uint64_t *keys;                              /* to sort the blocks by */
+    uint64_t *keys;                              /* to sort the blocks by, in descending order */
     uint32_t *order;
     uint32_t count, unit_log2;
     uint32_t windows;                            /* window `windows` is the first allocation alone: 2^n */
@@ -7389,12 +7369,6 @@ enum {
     GPUARENA__PACK_LOOKS = 512,                  /* packing ends after so many for each block, but not */
     GPUARENA__PACK_LOOKS_LEAST = 1 << 21         /*   before so many in all */
 };
-
-/* Sorts blocks by their keys, in descending order. */
-static void gpuarena__pack_sort(const uint64_t *keys, uint32_t *order, uint32_t count)
-{
-    GPUARENA__SORT(uint32_t, order, count, keys[one] > keys[other]);
-}
 
 /* Writes down the lists of a window that is a part, as pack_time does. Addresses are entered in both. One of
    them is asked: what is taken throughout the window is also taken at some time in it. */
@@ -7510,7 +7484,7 @@ static void gpuarena__pack_begin(gpuarena__pack *pack, int early)
         pack->keys[at] = one->units << 32 | rank;
         pack->order[at] = at;
     }
-    gpuarena__pack_sort(pack->keys, pack->order, pack->count);
+    GPUARENA__SORT(uint32_t, pack->order, pack->count, pack->keys[one] > pack->keys[other]);
     gpuarena__pack_clear(pack);
     pack->top = pack->looks = 0;
 }
@@ -7632,7 +7606,7 @@ static void gpuarena__pack_enter(const gpuarena__pack *pack, uint64_t base)
     gpuarena__planned *list = pack->sequence->list;
     uint32_t at, first = 0, below = 0;
     for (at = 0; at < pack->count; at++) pack->keys[at] = ~pack->blocks[at].offset;
-    gpuarena__pack_sort(pack->keys, pack->order, pack->count);
+    GPUARENA__SORT(uint32_t, pack->order, pack->count, pack->keys[one] > pack->keys[other]);
     for (at = 0; at < pack->count; at++) {
         const gpuarena__packed *block = &pack->blocks[pack->order[at]];
         gpuarena__planned *one = &list[block->from];
@@ -7809,24 +7783,6 @@ static void gpuarena__plan_shift(const gpuarena__sequence *seen, uint32_t record
             seen->list[at].address += to - from;
 }
 
-/* A stream's region with at least so many bytes. If the old one is too small, plans that serve get the
-   addresses of a new one. NULL: there is none, or the old one is gone. */
-static gpuarena__region *gpuarena__region_have(gpuarena *arena, uint32_t record, uint64_t bytes)
-{
-    gpuarena__region *region = gpuarena__region_of(arena, record);
-    uint32_t at;
-    uint64_t from;
-    if (!region || region->bytes >= bytes) return region;
-    from = region->bytes ? region->address : 0;
-    if (from) gpuarena__earmark_end(arena, from, from + region->bytes);
-    region->bytes = 0;
-    if (!gpuarena__region_obtain(arena, region, bytes)) return NULL;
-    for (at = 0; from && at < GPUARENA__PLANS; at++)
-        if (arena->plans.list[at].packed)
-            gpuarena__plan_shift(&arena->plans.list[at].seen, record, from, region->address);
-    return region;
-}
-
 /* Makes all that is earmarked ordinary free memory. */
 static void gpuarena__earmarks_end(gpuarena *arena)
 {
@@ -7950,16 +7906,27 @@ static uint32_t gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan, gpuar
     return all > gpuarena__max(most, arena->stats.reserved_bytes) ? 0 : count;
 }
 
-/* Obtains the regions of a packed plan: needs the least memory, but pages move for it. 0: there is no
-   plan. */
+/* Obtains the regions of a packed plan: needs the least memory, but pages move for it. If a stream's region
+   is too small, plans that serve get the addresses of a new one. 0: there is no plan, and a region may be
+   gone. */
 static int gpuarena__plan_enter(gpuarena *arena, gpuarena__plan *plan, const gpuarena__region *wanted,
                                 uint32_t count)
 {
-    uint32_t at;
+    const gpuarena__plan *list = arena->plans.list;
+    uint32_t at, one;
     for (at = 0; at < count; at++) {
-        const gpuarena__region *region = gpuarena__region_have(arena, wanted[at].record, wanted[at].bytes);
+        uint32_t record = wanted[at].record;
+        gpuarena__region *region = gpuarena__region_of(arena, record);
+        uint64_t from = region && region->bytes ? region->address : 0;
         if (!region) return 0;
-        gpuarena__plan_shift(&plan->seen, wanted[at].record, 1, region->address);
+        if (region->bytes < wanted[at].bytes) {
+            if (from) gpuarena__earmark_end(arena, from, from + region->bytes);
+            region->bytes = 0;
+            if (!gpuarena__region_obtain(arena, region, wanted[at].bytes)) return 0;
+            for (one = 0; from && one < GPUARENA__PLANS; one++)
+                if (list[one].packed) gpuarena__plan_shift(&list[one].seen, record, from, region->address);
+        }
+        gpuarena__plan_shift(&plan->seen, record, 1, region->address);
     }
     plan->packed = count != 0;
     arena->stats.plan_count += plan->packed;
@@ -8683,15 +8650,6 @@ static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value
     return sound;
 }
 
-/* Writes a piece of foreign text, cut and made printable, into a message. */
-static void gpuarena__put_piece(gpuarena__text *out, gpuarena__piece piece)
-{
-    int count;
-    for (count = 0; piece.begin < piece.end && count < 24; piece.begin++, count++)
-        gpuarena__put(out, "%c", *piece.begin >= ' ' && *piece.begin <= '~' ? *piece.begin : '?');
-    if (piece.begin < piece.end) gpuarena__put(out, "..");
-}
-
 /* Writes the names of the values of an enum whose bits are set. */
 static void gpuarena__put_names(gpuarena__text *out, const gpuarena__key *key, uint32_t values)
 {
@@ -8728,6 +8686,7 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
 {
     gpuarena__piece name = item, value = item;
     const gpuarena__key *key = gpuarena__keys, *end = key + GPUARENA__KEY_COUNT;
+    const char *shown = item.begin;
     uint32_t former = 0;
     uint64_t bit;
     int has_value;
@@ -8740,7 +8699,9 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
         *given |= bit;
         return 1;
     }
-    gpuarena__put_piece(out, item);
+    for (; shown < item.end && shown - item.begin < 24; shown++)   /* foreign text, cut and made printable */
+        gpuarena__put(out, "%c", *shown >= ' ' && *shown <= '~' ? *shown : '?');
+    if (shown < item.end) gpuarena__put(out, "..");
     while (former < GPUARENA__FORMER_COUNT && !gpuarena__piece_is(name, gpuarena__former[former].name)
            && !gpuarena__piece_is(item, gpuarena__former[former].name)) former++;
     if (former < GPUARENA__FORMER_COUNT) gpuarena__put(out, ": %s", gpuarena__former[former].advice);
@@ -12101,15 +12062,21 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
     return 0;
 }
 
-/* Grows by a segment or by pages, within the limit. */
+/* Grows by a segment or by pages, within the limit. A segment has at least a step, unless it is a block's
+   own. Growth STEP and DOUBLE alone have a step, and DOUBLE a largest one; it keeps one that is granted. */
 static uint32_t gpuarena__stage_grow(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
-    uint64_t need = gpuarena__segment_bytes(arena, req, 0), next;
-    uint64_t wish = gpuarena__growth(arena, req, need, &next);
+    uint64_t need = gpuarena__segment_bytes(arena, req, 0), wish = need;
+    uint64_t step = arena->step, next = step, most = arena->config.step_max_bytes;
     gpuarena__paged *paged = &arena->paged;
     gpuarena__place place;
     uint32_t index;
     if (!need) return gpuarena__set_reason(&miss->error, GPUARENA_REASON_TOO_LARGE);
+    if (!(req->flags & GPUARENA_ALLOC_DEDICATED)) {
+        while (step < need && step < most) step = gpuarena__min(step * 2, most);
+        if (most) next = step > arena->step ? step : gpuarena__min(step * 2, most);
+        wish = gpuarena__max(need, step);
+    }
     if (arena->config.release == GPUARENA_RELEASE_PRESSURE && gpuarena__is_paged(arena, req)
         && gpuarena__place_find(arena, req, 0, &place)) {    /* the pages that it has are not released */
         need = wish = place.page_count * paged->page_bytes;
