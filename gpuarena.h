@@ -4141,7 +4141,7 @@ static void gpuarena__event_destroy(gpuarena *arena, void *event)
 
 /* ---- what the driver tells: of its memory, and which streams are captured */
 
-/* The free bytes of the device, whose size is kept. */
+/* Asks for the free bytes of the device; its size is kept. */
 static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, gpuarena__error *error)
 {
     uint64_t total_bytes = 0;
@@ -4892,7 +4892,8 @@ static void gpuarena__heap_give(gpuarena *arena, uint32_t record)
         for (at = 1; at < arena->streams.count; at++)
             if (arena->streams.list[at].state != GPUARENA__CLOSED)
                 needed |= 1u << arena->streams.list[at].heap;
-        for (number = arena->heaps.count; number && needed >> number & 1;) number--;
+        number = arena->heaps.count;
+        while (number && needed >> number & 1) number--;
         if (number) arena->heaps.list[number]->thread = thread;
         else number = gpuarena__heap_make(arena, thread);
     }
@@ -7405,38 +7406,19 @@ static uint32_t gpuarena__pack_lists(const gpuarena__pack *pack, const gpuarena_
     return one->wrap ? count + gpuarena__pack_time(pack, 0, one->wrap, enters, lists + count) : count;
 }
 
-/* The first of a list that ends above an offset. The search adds instead of branching, since a processor
-   cannot foresee which way it goes. */
-static gpuarena__taken *gpuarena__pack_above(const gpuarena__pack *pack, uint32_t list, uint64_t offset)
+/* The first of a list that ends above an offset; *end: the list's end. The search adds instead of branching,
+   since a processor cannot foresee which way it goes. */
+static gpuarena__taken *gpuarena__pack_above(const gpuarena__pack *pack, uint32_t list, uint64_t offset,
+                                             const gpuarena__taken **end)
 {
     gpuarena__taken *first = pack->taken + pack->lists[list].start;
     uint32_t count = pack->lists[list].count, half;
+    *end = first + count;
     for (; count > 1; count -= half) {
         half = count / 2;
         first += (first[half - 1].end <= offset) * half;
     }
     return first + (count && first->end <= offset);
-}
-
-static const gpuarena__taken *gpuarena__list_end(const gpuarena__pack *pack, uint32_t list)
-{
-    return pack->taken + pack->lists[list].start + pack->lists[list].count;
-}
-
-/* Enters addresses into a list. */
-static void gpuarena__pack_take(gpuarena__pack *pack, uint32_t list, uint64_t offset, uint64_t end)
-{
-    gpuarena__taken *at = gpuarena__pack_above(pack, list, offset - (offset != 0)), *past = at;
-    const gpuarena__taken *last = gpuarena__list_end(pack, list);
-    for (; past < last && past->offset <= end; past++) {
-        offset = gpuarena__min(offset, past->offset);
-        end = gpuarena__max(end, past->end);
-    }
-    memmove(at + 1, past, (size_t)(last - past) * sizeof *at);
-    pack->looks += (uint64_t)(last - past) / 64;             /* so many are moved in the time of a look */
-    at->offset = offset;
-    at->end = end;
-    pack->lists[list].count += (uint32_t)(at + 1 - past);
 }
 
 /* The lowest offset for a block, `offset` at least: all its lists agree on it. The largest windows are asked
@@ -7446,9 +7428,7 @@ static uint64_t gpuarena__pack_find(gpuarena__pack *pack, const gpuarena__packed
     uint32_t lists[GPUARENA__PACK_LISTS], count = gpuarena__pack_lists(pack, one, 0, lists), next = count,
              agree;
     for (agree = 0; agree < count; agree++) {
-        uint32_t list = lists[--next];
-        const gpuarena__taken *at = gpuarena__pack_above(pack, list, offset),
-                              *last = gpuarena__list_end(pack, list);
+        const gpuarena__taken *last, *at = gpuarena__pack_above(pack, lists[--next], offset, &last);
         if (!next) next = count;
         for (; at < last && at->offset < offset + one->units; at++) {
             offset = at->end;
@@ -7489,13 +7469,28 @@ static void gpuarena__pack_begin(gpuarena__pack *pack, int early)
     pack->top = pack->looks = 0;
 }
 
+/* Places a block: enters its addresses into its lists. */
 static void gpuarena__pack_put(gpuarena__pack *pack, uint32_t block, uint64_t offset)
 {
     gpuarena__packed *one = &pack->blocks[block];
     uint32_t lists[GPUARENA__PACK_LISTS], count = gpuarena__pack_lists(pack, one, 1, lists);
     one->offset = offset;
     pack->top = gpuarena__max(pack->top, offset + one->units);
-    while (count) gpuarena__pack_take(pack, lists[--count], offset, offset + one->units);
+    while (count) {
+        uint32_t list = lists[--count];
+        uint64_t from = offset, to = offset + one->units;
+        const gpuarena__taken *last;
+        gpuarena__taken *at = gpuarena__pack_above(pack, list, offset - (offset != 0), &last), *past = at;
+        for (; past < last && past->offset <= to; past++) {
+            from = gpuarena__min(from, past->offset);
+            to = gpuarena__max(to, past->end);
+        }
+        memmove(at + 1, past, (size_t)(last - past) * sizeof *at);
+        pack->looks += (uint64_t)(last - past) / 64;         /* so many are moved in the time of a look */
+        at->offset = from;
+        at->end = to;
+        pack->lists[list].count += (uint32_t)(at + 1 - past);
+    }
 }
 
 /* Places the first `count` blocks of the order. 0: that takes too long. */
@@ -9395,8 +9390,7 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
 {
     uint64_t kept, room, lack, now;
     const gpuarena *narrow = arena;
-    switch (failure->reason) {
-    case GPUARENA_REASON_OVER_LIMIT: case GPUARENA_REASON_OVER_PARENT:
+    if (failure->reason == GPUARENA_REASON_OVER_LIMIT || failure->reason == GPUARENA_REASON_OVER_PARENT) {
         gpuarena__mutex_lock(&gpuarena__registry_lock);
         if (failure->reason == GPUARENA_REASON_OVER_PARENT) {    /* the one above that leaves the least */
             narrow = gpuarena__limit_narrowest(arena->config.parent, &room);
@@ -9405,10 +9399,9 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
         kept = narrow->family.reserved + narrow->family.growing - idle;
         failure->missing_bytes = gpuarena__above(kept + need, narrow->limit);
         gpuarena__mutex_unlock(&gpuarena__registry_lock);
-        return;
-    case GPUARENA_REASON_HEADROOM: case GPUARENA_REASON_DRIVER_REFUSED: break;
-    default: return;
     }
+    if (failure->reason != GPUARENA_REASON_HEADROOM && failure->reason != GPUARENA_REASON_DRIVER_REFUSED)
+        return;
     (void)gpuarena__driver_info(arena, &failure->device_free_bytes, NULL);
     now = gpuarena__ask_capturing(arena, NULL)
         ? arena->paged.spare_pages * arena->paged.page_bytes : gpuarena__idle_bytes(arena, 1);
