@@ -7883,7 +7883,7 @@ static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
    sizes they have. 0: there is no such plan, as the regions may not fit beside the live blocks. */
 static uint32_t gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan, gpuarena__region *wanted)
 {
-    uint64_t all = arena->stats.live_bytes, most = gpuarena__peak(arena);
+    uint64_t all = arena->stats.live_bytes, most;
     uint32_t count = 0, record, one;
     for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
     for (record = 1; record < arena->streams.count && count < GPUARENA__PLAN_REGIONS; record++) {
@@ -7897,6 +7897,7 @@ static uint32_t gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan, gpuar
         all += wanted[count++].bytes;
     }
     if (!count || count > GPUARENA__PLAN_REGIONS) return 0;
+    most = gpuarena__peak(arena);
     most += gpuarena__idle_part(arena, most);
     return all > gpuarena__max(most, arena->stats.reserved_bytes) ? 0 : count;
 }
