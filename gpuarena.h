@@ -5030,7 +5030,7 @@ static int gpuarena__stream_record(gpuarena *arena, uint32_t record, gpuarena__e
     uint64_t ticket = stream->ticket;            /* later frees may come after the event */
     void *event = NULL;
     if (stream->recorded == ticket) return 1;
-    if (stream->state == GPUARENA__CLOSED || stream->home || arena->lost) return 0;
+    if (stream->state != GPUARENA__OPEN || stream->home || arena->lost) return 0;
     if (stream->key && stream->key != gpuarena__thread_number()) return 0;
     if (gpuarena__ask_captured(arena, stream->handle, error)) return 0;
     at = again ? again : gpuarena__event_take(arena, error);         /* frees ask for events: at most four */
