@@ -288,40 +288,36 @@ static int compare_outputs(compare *self, problem *why)
 }
 
 /* With rules it is those that fail. */
-static int compare_all(compare *self, problem *why)
+static int compare_act(const cli *asked, problem *why)
 {
-    char *const *paths = self->asked->words.items;
-    const cli_value *values = self->asked->values;
-    gate *gates = &self->report.gates;
-    if (compare_outputs(self, why) || gate_parse_rules(gates, self->asked, why)
-        || csv_read(&self->before, paths[0], why) || csv_read(&self->report.list, paths[1], why)
-        || compare_rows(self, why)) return -1;
-    int is_partial = compare_partial(&self->before, paths[0]);
-    is_partial |= compare_partial(&self->report.list, paths[1]);
-    int exit_code = compare_verdict(self, values[CLI_STRICT].given);
+    static compare self;
+    char *const *paths = asked->words.items;
+    const size_t path_count = asked->words.item_count;
+    const cli_value *values = asked->values;
+    gate *gates = &self.report.gates;
+    self.asked = self.report.asked = asked;
+    if (path_count != 2) {
+        return problem_set(why, EXIT_USAGE, "compare: expected two files, A.csv and B.csv, found %zu", path_count);
+    }
+    if (compare_outputs(&self, why) || gate_parse_rules(gates, asked, why) || csv_read(&self.before, paths[0], why)
+        || csv_read(&self.report.list, paths[1], why) || compare_rows(&self, why)) return -1;
+    int is_partial = compare_partial(&self.before, paths[0]);
+    is_partial |= compare_partial(&self.report.list, paths[1]);
+    int exit_code = compare_verdict(&self, values[CLI_STRICT].given);
     if (values[CLI_FAIL_IF].given) {
         gates->base_path = paths[0];
-        gates->base = &self->before;
+        gates->base = &self.before;
         exit_code = EXIT_PASS;
-        if (gate_judge(gates, &self->report.list, paths[1], why)) {
+        if (gate_judge(gates, &self.report.list, paths[1], why)) {
             exit_code = -1;
         } else {
             gate_write(stdout, gates);
-            if (report_files(&self->report, why)) exit_code = -1;
+            if (report_files(&self.report, why)) exit_code = -1;
             else if (gate_failed(gates)) exit_code = EXIT_GATE;
         }
     }
     if (is_partial && !exit_code && values[CLI_STRICT].given) exit_code = EXIT_GATE;
     return output_finish(stdout, why) ? -1 : exit_code;
-}
-
-static int compare_act(const cli *asked, problem *why)
-{
-    static compare self;
-    size_t count = asked->words.item_count;
-    self.asked = self.report.asked = asked;
-    if (count == 2) return compare_all(&self, why);
-    return problem_set(why, EXIT_USAGE, "compare: expected two files, A.csv and B.csv, found %zu", count);
 }
 
 const command command_compare = { "compare", "A.csv B.csv [--fail-if RULE]", SIZE_MAX, compare_act };

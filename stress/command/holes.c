@@ -142,8 +142,7 @@ static int holes_count(holes *self, problem *why)
     for (size_t index = 0; index < list->count; index++) there += list->rows[index].note[0] == '\0';
     int result = callgrind_count(line, "holes_counted", counted, there, why);
     if (result > 0) program_say("no valgrind: instructions are not counted\n");
-    for (size_t index = 0; !result && index < list->count; index++) {
-        row *made = &list->rows[index];
+    for (row *made = list->rows; !result && made < list->rows + list->count; made++) {
         if (made->note[0]) continue;
         row_real(made, COLUMN_PAIR_INSTRUCTIONS, (double)counted[at++] / HOLES_COUNTED_PAIRS);
     }

@@ -793,30 +793,24 @@ static void figure_add(figure_sheet *sheet, figure_kind kind, figure_kind last, 
     }
 }
 
-static void figure_add_all(figure_sheet *sheet)
-{
-    const row_list *list = sheet->list;
-    size_t shown = 0;                            /* rows of run */
-    for (size_t at = 0, first, rows; at < list->count; at += rows) {
-        row_group(list, at, &first, &rows);
-        if (row_is_run(list->kind) && shown && shown + rows > FIGURE_MOST_ROWS) {
-            sheet->left_out += rows;
-            continue;
-        }
-        figure_add(sheet, FIGURE_OVERHEAD, FIGURE_HOLES_INSTRUCTIONS, first, rows);
-        for (size_t one = first; one < first + rows; one++) {
-            if (row_is_first(list, first, one)) figure_add(sheet, FIGURE_MAP, FIGURE_MEMORY, one, 1);
-        }
-        shown += rows;
-    }
-}
-
 figure_sheet figure_sheet_of(const row_list *list, int is_maps, size_t maps_bytes)
 {
     enum { FIGURE_MAP_BYTES = 60000 };
     figure_sheet made = { .list = list, .is_maps = is_maps, .map_bytes = FIGURE_MAP_BYTES };
+    size_t shown = 0;                            /* rows of run */
     made.figures = program_need(list->count * 7 + 2, sizeof *made.figures);
-    figure_add_all(&made);
+    for (size_t at = 0, first, rows; at < list->count; at += rows) {
+        row_group(list, at, &first, &rows);
+        if (row_is_run(list->kind) && shown && shown + rows > FIGURE_MOST_ROWS) {
+            made.left_out += rows;
+            continue;
+        }
+        figure_add(&made, FIGURE_OVERHEAD, FIGURE_HOLES_INSTRUCTIONS, first, rows);
+        for (size_t one = first; one < first + rows; one++) {
+            if (row_is_first(list, first, one)) figure_add(&made, FIGURE_MAP, FIGURE_MEMORY, one, 1);
+        }
+        shown += rows;
+    }
     if (made.map_count && maps_bytes / made.map_count < made.map_bytes) made.map_bytes = maps_bytes / made.map_count;
     made.grain = made.map_count > 20 ? 4 : made.map_count > 8 ? 2 : 1;
     return made;

@@ -155,17 +155,6 @@ static void html_verdict(FILE *out, const report *page)
     if (list->partial) text_print(out, xml_text, "<p class=\"bad\">Not all rows are here: %s</p>\n", list->partial);
 }
 
-/* What each workload comes to. */
-static void html_comes_to(FILE *out, const row_list *list)
-{
-    char text[VERDICT_ROOM];
-    size_t told = 0;
-    for (size_t at = 0; told < HTML_MOST_NOTES && verdict_take(list, &at, text);) {
-        text_print(out, xml_text, told++ ? "<li>%s</li>\n" : "<ul>\n<li>%s</li>\n", text);
-    }
-    if (told) fputs("</ul>\n", out);
-}
-
 /* A command line: these words, or one that shows a failure again. */
 static void html_command(FILE *out, const char *const *argv, const repro *line)
 {
@@ -242,7 +231,8 @@ static const char html_legend[] =
 static void html_write(FILE *out, const report *page)
 {
     enum { HTML_BLOCK_SHARE = 400 };             /* a block that says what it is takes 200 bytes */
-    char line[512];
+    char line[512], text[VERDICT_ROOM];
+    size_t told = 0, at = row_is_run(page->list.kind) ? 0 : page->list.count;        /* of others nothing is said */
     figure_sheet sheet = figure_sheet_of(&page->list, 0, HTML_MAPS_BYTES);
     sheet.told_blocks = sheet.map_bytes / HTML_BLOCK_SHARE;
     text_print(out, xml_text, "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"/>"
@@ -255,7 +245,10 @@ static void html_write(FILE *out, const report *page)
                                  ? cuda_environment_line(page->environment, line, sizeof line)
                                  : "virtual time is the device's, measured time this machine's");
     html_verdict(out, page);
-    if (row_is_run(page->list.kind)) html_comes_to(out, &page->list);
+    while (told < HTML_MOST_NOTES && verdict_take(&page->list, &at, text)) {          /* what each comes to */
+        text_print(out, xml_text, told++ ? "<li>%s</li>\n" : "<ul>\n<li>%s</li>\n", text);
+    }
+    if (told) fputs("</ul>\n", out);
     html_command(out, page->asked->argv, NULL);
     if (page->gates.verdict_count) html_verdicts(out, &page->gates);
     html_table(out, &page->list);

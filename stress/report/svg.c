@@ -12,20 +12,18 @@ static size_t svg_place(const figure_sheet *sheet, size_t at, size_t last)
     return figure_begins(sheet, at) ? (place + 1) / 2 * 2 : place;
 }
 
-/* Above the figures: that there are rows which are not here. */
-static int svg_notes_height(const row_list *list)
-{
-    return SVG_NOTE_HEIGHT * ((list->shard != NULL) + (list->partial != NULL));
-}
-
-static void svg_open(FILE *out, size_t count, const report *material)
+/* is_maps: of time and addresses, and no other. */
+static void svg_document(FILE *out, const report *material, int is_maps)
 {
     const row_list *list = &material->list;
+    const figure_sheet sheet = figure_sheet_of(list, is_maps, SVG_MAPS_BYTES);
     const char *const notes[][2] = { { "", list->shard }, { "partial: ", list->partial } };
     char note[ROW_NOTE_ROOM];
-    int columns = count > 1 ? 2 : 1, lines = (int)((count + (size_t)columns - 1) / (size_t)columns);
+    size_t place = 0;                            /* of the last figure, first */
+    for (size_t at = 0; at < sheet.count; at++) place = svg_place(&sheet, at, place);
+    const int columns = place ? 2 : 1, lines = (int)place / 2 + 1, note_count = !!list->shard + !!list->partial;
     int width = columns * (PLOT_WIDTH + SVG_GAP) + SVG_GAP, used = 0;
-    int height = svg_notes_height(list) + (lines ? lines : 1) * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
+    int height = note_count * SVG_NOTE_HEIGHT + lines * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
     int has_note = *row_list_note(list, note, sizeof note) != '\0';
     text_print(out, xml_text, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
                "height=\"%d\" role=\"img\" aria-labelledby=\"t0%s\">\n<title id=\"t0\">gpuarena stress on %s"
@@ -39,20 +37,11 @@ static void svg_open(FILE *out, size_t count, const report *material)
         text_print(out, xml_text, "<text class=\"bad\" x=\"%d\" y=\"%d\">%s%s</text>\n", SVG_GAP, used, notes[at][0],
                    notes[at][1]);
     }
-}
-
-/* is_maps: of time and addresses, and no other. */
-static void svg_document(FILE *out, const report *material, int is_maps)
-{
-    const figure_sheet sheet = figure_sheet_of(&material->list, is_maps, SVG_MAPS_BYTES);
-    size_t place = 0;
-    for (size_t at = 0; at < sheet.count; at++) place = svg_place(&sheet, at, place);
-    svg_open(out, sheet.count ? place + 1 : 0, material);
     for (size_t at = 0; at < sheet.count; at++) {
         char placement[96];
         place = svg_place(&sheet, at, place);
         int x = (int)(place % 2) * (PLOT_WIDTH + SVG_GAP) + SVG_GAP;
-        int y = svg_notes_height(&material->list) + (int)(place / 2) * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
+        int y = used + (int)(place / 2) * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
         snprintf(placement, sizeof placement, " x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"", x, y, PLOT_WIDTH,
                  PLOT_HEIGHT);
         figure_write(out, &sheet, at, placement);

@@ -820,8 +820,7 @@ static void worker_run(void *argument)
 static int threads_add_up(threads *all, latencies *timing, oracle_sums *known)
 {
     pool_refusal refusal;
-    for (uint32_t at = 0; at < all->count; at++) {
-        const worker *self = &all->workers[at];
+    for (const worker *self = all->workers; self < all->workers + all->count; self++) {
         all->of.result->ops += self->ops;
         if (self->refused) all->of.result->status = PASS_OOM;
         if (timing) latencies_merge(timing, self->by.timing);
@@ -918,8 +917,7 @@ static int threads_open(threads *all, const policy *chosen, int is_timed)
     if (pass_open(&all->of, chosen, 0)) return pass_stop(&all->of, PASS_ERROR, "%s", all->of.why.text);
     all->slots = program_need(all->of.stream->block_count, sizeof *all->slots);
     all->workers = program_need(all->count, sizeof *all->workers);
-    for (uint32_t at = 0; at < all->count; at++) {
-        worker *self = &all->workers[at];
+    for (worker *self = all->workers; self < all->workers + all->count; self++) {
         self->all = all;
         self->pool = all->of.pool;
         self->by.pool = &self->pool;

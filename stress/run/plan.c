@@ -368,6 +368,7 @@ static const shard_source shard_sources[] = {    /* first match; first, last, st
     { "SLURM_PROCID", NULL, NULL, NULL, "SLURM_NTASKS" },
     { "OMPI_COMM_WORLD_RANK", NULL, NULL, NULL, "OMPI_COMM_WORLD_SIZE" },
     { "PMI_RANK", NULL, NULL, NULL, "PMI_SIZE" },
+    { .index = NULL },
 };
 
 static int shard_number(const char *name, uint64_t *number, problem *why)
@@ -406,8 +407,7 @@ static int shard_check(const shard_mark *made, problem *why)
 /* count 0: from the environment too. */
 static int shard_detect(shard_mark *made, uint64_t count, problem *why)
 {
-    for (size_t at = 0; at < sizeof shard_sources / sizeof shard_sources[0]; at++) {
-        const shard_source *source = &shard_sources[at];
+    for (const shard_source *source = shard_sources; source->index; source++) {
         if (!program_environment(source->index)) continue;
         made->source = source->index;
         made->count = count;
