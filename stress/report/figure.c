@@ -675,24 +675,6 @@ static void figure_blocks(const plot *on, const record *drawn, size_t most)
 
 /* ---- Time x addresses: what lies where, and what there was no place for */
 
-/* The whole of what was recorded is white, and everything else is laid over it. */
-static void figure_map_draw(const drawing *self, const record *drawn)
-{
-    const plot *on = &self->on;
-    const map made = map_of(self, drawn);
-    double right = plot_x(on, (double)drawn->map_ops), top = plot_y(on, (double)drawn->axis_bytes);
-    fprintf(on->out, "<g class=\"map\" data-width=\"%u\" data-height=\"%u\">\n", made.width, made.height);
-    plot_box(on, "c9", on->left, top, right - on->left, on->bottom - top);
-    fprintf(on->out, "<g transform=\"translate(%.10g %.10g) scale(%.10g -%.10g)\">\n", on->left, on->bottom,
-            (on->right - on->left) / made.width, (on->bottom - on->top) / made.height);
-    for (int seen = 0; seen < MAP_FREE; seen++) {
-        fprintf(on->out, "<path class=\"c%d\" d=\"M0 0", seen);
-        (void)map_walk(&made, seen, on->out);
-        fputs("\"/>\n", on->out);
-    }
-    fputs("</g></g>\n", on->out);
-}
-
 static void figure_map_legend(const plot *on, const record *drawn)
 {
     static const char *const names[] = { "slack", "too small", "hole", "free" };
@@ -733,6 +715,7 @@ static void figure_map_caption(const drawing *self)
     fputs("</text>\n", self->on.out);
 }
 
+/* The whole of what was recorded is white, and everything else is laid over it. */
 static void figure_map(drawing *self)
 {
     const record *drawn = self->list->rows[self->first].recording;
@@ -745,7 +728,18 @@ static void figure_map(drawing *self)
     figure_map_legend(on, drawn);
     figure_map_caption(self);
     plot_axes(on);
-    figure_map_draw(self, drawn);
+    const map made = map_of(self, drawn);
+    double right = plot_x(on, (double)drawn->map_ops), top = plot_y(on, (double)drawn->axis_bytes);
+    fprintf(on->out, "<g class=\"map\" data-width=\"%u\" data-height=\"%u\">\n", made.width, made.height);
+    plot_box(on, "c9", on->left, top, right - on->left, on->bottom - top);
+    fprintf(on->out, "<g transform=\"translate(%.10g %.10g) scale(%.10g -%.10g)\">\n", on->left, on->bottom,
+            (on->right - on->left) / made.width, (on->bottom - on->top) / made.height);
+    for (int seen = 0; seen < MAP_FREE; seen++) {
+        fprintf(on->out, "<path class=\"c%d\" d=\"M0 0", seen);
+        (void)map_walk(&made, seen, on->out);
+        fputs("\"/>\n", on->out);
+    }
+    fputs("</g></g>\n", on->out);
     figure_steps(self);
     if (drawn->refusal.happened) {               /* as high as what it would have taken in one piece */
         double end = figure_refusal_line(self), high = plot_y(on, (double)drawn->refusal.requested_bytes);
@@ -855,29 +849,6 @@ int figure_begins(const figure_sheet *sheet, size_t at)
         || figure_types[begun->kind].is_of_row != figure_types[before->kind].is_of_row));
 }
 
-static drawing figure_begin(FILE *out, const figure_sheet *sheet, const figure *shown)
-{
-    const row_list *list = sheet->list;
-    drawing made = { .sheet = sheet, .list = list, .kind = shown->kind, .first = shown->first };
-    size_t first, count;
-    made.on.out = out;
-    made.end = shown->first + shown->count;
-    made.policies = program_need(shown->count, sizeof *made.policies);
-    for (size_t at = made.first; at < made.end; at++) {
-        if (row_is_first(list, made.first, at)) made.policies[made.policy_count++] = at;
-    }
-    made.most_ops = made.most_axis_bytes = made.most_reserved_bytes = 1;
-    row_group(list, shown->first, &first, &count);
-    for (const row *of = list->rows + first; of < list->rows + first + count; of++) {
-        const record *drawn = of->recording;
-        const cell *reserved = &of->cells[COLUMN_RESERVED_PEAK];
-        if (drawn) memory_raise(&made.most_ops, drawn->op_count);
-        if (drawn) memory_raise(&made.most_axis_bytes, drawn->axis_bytes);
-        if (reserved->kind == CELL_COUNT) memory_raise(&made.most_reserved_bytes, reserved->count);
-    }
-    return made;
-}
-
 /* The element says what it is to those who cannot see it. */
 void figure_write(FILE *out, const figure_sheet *sheet, size_t at, const char *placement)
 {
@@ -885,8 +856,24 @@ void figure_write(FILE *out, const figure_sheet *sheet, size_t at, const char *p
     const figure_type *type = &figure_types[shown->kind];
     const unsigned number = (unsigned)at + 1;    /* makes ids */
     figure_words words;
-    drawing self = figure_begin(out, sheet, shown);
-    figure_title(&words, &sheet->list->rows[shown->first], type->is_of_row, type->what);
+    const row_list *list = sheet->list;
+    drawing self = { .on = { .out = out }, .sheet = sheet, .list = list, .kind = shown->kind, .first = shown->first,
+                     .end = shown->first + shown->count, .most_ops = 1, .most_axis_bytes = 1,
+                     .most_reserved_bytes = 1 };
+    size_t first, count;
+    self.policies = program_need(shown->count, sizeof *self.policies);
+    for (size_t row_index = self.first; row_index < self.end; row_index++) {
+        if (row_is_first(list, self.first, row_index)) self.policies[self.policy_count++] = row_index;
+    }
+    row_group(list, shown->first, &first, &count);
+    for (const row *of = list->rows + first; of < list->rows + first + count; of++) {
+        const record *drawn = of->recording;
+        const cell *reserved = &of->cells[COLUMN_RESERVED_PEAK];
+        if (drawn) memory_raise(&self.most_ops, drawn->op_count);
+        if (drawn) memory_raise(&self.most_axis_bytes, drawn->axis_bytes);
+        if (reserved->kind == CELL_COUNT) memory_raise(&self.most_reserved_bytes, reserved->count);
+    }
+    figure_title(&words, &list->rows[shown->first], type->is_of_row, type->what);
     fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\"%s viewBox=\"0 0 %d %d\" role=\"img\" "
             "aria-labelledby=\"t%u d%u\">", placement, PLOT_WIDTH, PLOT_HEIGHT, number, number);
     text_print(out, xml_text, "<title id=\"t%u\">%s</title><desc id=\"d%u\">%s</desc>\n", number, words.title,

@@ -343,17 +343,6 @@ static void verdict_amount(verdict *self, const row *shown)
     text_add(self->text, VERDICT_ROOM, strcmp(above, "-") ? "%s, %s" : "%s", bytes, above);
 }
 
-static void verdict_one(verdict *self, const row *only, int is_alone)
-{
-    char name[1024];
-    uint64_t calls = only->cells[COLUMN_DRIVER_CALLS].count;
-    text_add(self->text, VERDICT_ROOM, is_alone ? "%s takes " : "only %s completes, with ",
-             table_policy_name(row_policy(only), name, sizeof name));
-    verdict_amount(self, only);
-    text_add(self->text, VERDICT_ROOM, ", and %s%" PRIu64 " driver call%s", is_alone ? "makes " : "", calls,
-             calls == 1 ? "" : "s");
-}
-
 /* What fewer calls cost in memory; of one policy alone, several may differ in it. */
 static void verdict_price(verdict *self, const row *fewest, uint64_t least)
 {
@@ -416,7 +405,15 @@ static void verdict_line(verdict *self)
     snprintf(self->text, VERDICT_ROOM, "%s: ", table_name(workload, name, sizeof name));
     size_t named = strlen(self->text);
     if (whole > 1) verdict_several(self, whole);
-    if (whole == 1) verdict_one(self, self->found[0], asked == 1);
+    if (whole == 1) {
+        const row *only = self->found[0];
+        uint64_t calls = only->cells[COLUMN_DRIVER_CALLS].count;
+        text_add(self->text, VERDICT_ROOM, asked == 1 ? "%s takes " : "only %s completes, with ",
+                 table_policy_name(row_policy(only), name, sizeof name));
+        verdict_amount(self, only);
+        text_add(self->text, VERDICT_ROOM, ", and %s%" PRIu64 " driver call%s", asked == 1 ? "makes " : "", calls,
+                 calls == 1 ? "" : "s");
+    }
     verdict_failures(self, whole ? "; " : asked > 1 ? "no policy completes: " : "");
     if (!*workload || !self->text[named]) self->text[0] = '\0';      /* rows that were read, and hold too little */
 }
