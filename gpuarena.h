@@ -7841,28 +7841,14 @@ static int gpuarena__plan_earmark(gpuarena *arena, gpuarena__plan *plan, uint32_
     return 1;
 }
 
-/* Earmarks where the packed blocks of a stream lie in memory, and obtains a region for those that found no
-   place. It may take a 64th of the peak. 0: there is none. */
-static int gpuarena__pack_earmark(gpuarena *arena, gpuarena__plan *plan, const gpuarena__pack *pack,
-                                  uint32_t record)
-{
-    uint64_t granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE),
-             last = pack->end << pack->unit_log2,
-             more = gpuarena__whole(gpuarena__above(pack->top, pack->end) << pack->unit_log2, granule);
-    gpuarena__region *region = gpuarena__region_of(arena, record);
-    if (!region || (more && region->bytes) || more > gpuarena__peak(arena) / 64) return 0;
-    if (!gpuarena__plan_earmark(arena, plan, record, last)) return 0;
-    if (!more) return 1;
-    if (!gpuarena__region_obtain(arena, region, more)) return 0;
-    gpuarena__plan_shift(&plan->seen, record, last, region->address);
-    return 1;
-}
-
 /* Makes a plan of a sequence that has come twice: blocks lie where they lay in the step that ends, if that
    memory is still there, and the others are packed between them. Pages moved in that step, so few or none
-   move now. 0: there is no plan; memory may be earmarked. */
+   move now. What finds no place there gets a region, which may take a 64th of the peak. 0: there is no plan;
+   memory may be earmarked. */
 static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
 {
+    uint64_t granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE), last, more;
+    gpuarena__region *region;
     uint32_t record, one, planned = 0;
     for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
     for (record = 1; record < arena->streams.count; record++) {
@@ -7871,12 +7857,20 @@ static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
         for (one = 0; one < plan->seen.count; one++)
             if (gpuarena__is_plannable(&plan->seen, one, record))
                 plan->seen.list[one].address = plan->fresh.list[one].address;
-        if (!gpuarena__pack_make(arena, &pack, plan, record, 1)
-            || (pack.count && !gpuarena__pack_earmark(arena, plan, &pack, record))) return 0;
-        planned += pack.count;
+        if (!gpuarena__pack_make(arena, &pack, plan, record, 1)) return 0;
+        if (!pack.count) continue;
+        planned = 1;
+        last = pack.end << pack.unit_log2;
+        more = gpuarena__whole(gpuarena__above(pack.top, pack.end) << pack.unit_log2, granule);
+        region = gpuarena__region_of(arena, record);
+        if (!region || (more && region->bytes) || more > gpuarena__peak(arena) / 64
+            || !gpuarena__plan_earmark(arena, plan, record, last)) return 0;
+        if (!more) continue;
+        if (!gpuarena__region_obtain(arena, region, more)) return 0;
+        gpuarena__plan_shift(&plan->seen, record, last, region->address);
     }
-    arena->stats.plan_count += planned != 0;
-    return planned != 0;
+    arena->stats.plan_count += planned;
+    return (int)planned;
 }
 
 /* Packs the blocks of a sequence, for a region of each stream. Returns how many regions that takes, and which
@@ -9166,11 +9160,10 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
 {
     uint64_t count;
     const gpuarena__bins *bins;
-    gpuarena__seen seen = GPUARENA_INIT;
+    gpuarena__seen seen = { 0, arena->paged.idle_count, 0, 0 };
     uint32_t n;
     for (n = 0; (bins = gpuarena__bins_nth(arena, 0, n)) != NULL; n++)
         seen.longest = gpuarena__max(seen.longest, gpuarena__largest_binned(arena, bins));
-    seen.page_count = arena->paged.idle_count;
     gpuarena__seams_show(arena, &seen);
     count = arena->config.idle_fraction < 1 ? seen.page_count : 0;       /* else pages do not move */
     count = (count + arena->paged.spare_pages) * arena->paged.page_bytes;
