@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* A live block, or an event that was recorded: then the stream is the one it was recorded on. */
-typedef struct item { const void *ptr; uint64_t number; unsigned stream; int device; } item;
+typedef struct item { const void *ptr; uint64_t number; unsigned stream; int device; size_t bytes; } item;
 /* By a hash of ptr; linear probing; NULL: empty. */
 typedef struct table { item *items; size_t room, count; } table;
 enum { STREAMS = 1024 };                         /* as many as replay has; more count as the default stream */
@@ -165,35 +165,51 @@ static void end_block(item *gone)
 }
 
 /* Of an address that comes again, what was there has ended unseen: by cuMemFree, say. */
+static void begin_block(item made)
+{
+    item *gone = trace.blocks.room ? place_of(&trace.blocks, made.ptr) : NULL;
+    if (gone && gone->ptr) end_block(gone);
+    made.number = trace.next++;
+    put(&trace.blocks, &made);
+    if (!trace.failed) fprintf(trace.out, "a %" PRIu64 " %zu %u\n", made.number, made.bytes, made.stream);
+}
+
 static void note_alloc(const void *ptr, size_t bytes, cudaStream_t stream)
 {
-    item made, *gone;
+    item made = { ptr, 0, 0, 0, bytes };
     pthread_mutex_lock(&trace.lock);
     if (is_open()) {
-        gone = trace.blocks.room ? place_of(&trace.blocks, ptr) : NULL;
-        if (gone && gone->ptr) end_block(gone);
-        made.ptr = ptr;
-        made.number = trace.next++;
         made.stream = number_of(stream);
         made.device = interpose_device(stream);
-        put(&trace.blocks, &made);
-        if (!trace.failed) fprintf(trace.out, "a %" PRIu64 " %zu %u\n", made.number, bytes, made.stream);
+        begin_block(made);
     }
     pthread_mutex_unlock(&trace.lock);
 }
 
-/* on_own: on the stream of the allocation, for cudaFree is on all streams. */
-static void note_free(const void *ptr, cudaStream_t stream, int on_own)
+/* on_own: on the stream of the allocation, for cudaFree is on all streams. What was freed; ptr NULL: nothing. */
+static item note_free(const void *ptr, cudaStream_t stream, int on_own)
 {
-    item *found;
+    item gone = { NULL, 0, 0, 0, 0 }, *found;
     unsigned number;
     pthread_mutex_lock(&trace.lock);
     if (ptr && trace.blocks.room && !trace.failed && (found = place_of(&trace.blocks, ptr))->ptr) {
+        gone = *found;
         number = on_own ? found->stream : number_of(stream);
         if (number == found->stream) fprintf(trace.out, "f %" PRIu64 "\n", found->number);
         else fprintf(trace.out, "f %" PRIu64 " %u\n", found->number, number);
         drop(found);
     }
+    pthread_mutex_unlock(&trace.lock);
+    return gone;
+}
+
+/* What a free did: where the runtime refused it, it is as if another block of that size had taken the block's place,
+   but for the end of the process, when all memory goes. */
+static void note_freed(const item *gone, cudaError_t code)
+{
+    if (!gone->ptr || code == cudaSuccess || code == cudaErrorCudartUnloading) return;
+    pthread_mutex_lock(&trace.lock);
+    if (!trace.failed) begin_block(*gone);
     pthread_mutex_unlock(&trace.lock);
 }
 
@@ -220,7 +236,7 @@ static void note_reset(int device)
 
 static void note_record(cudaEvent_t handle, cudaStream_t stream)
 {
-    item made = { handle, 0, 0, 0 };
+    item made = { handle, 0, 0, 0, 0 };
     pthread_mutex_lock(&trace.lock);
     made.stream = number_of(stream);
     if (!trace.failed) put(&trace.events, &made);
@@ -249,8 +265,10 @@ EXPORTED cudaError_t cudaMalloc(void **ptr, size_t bytes)
 /* A free is written first: once the runtime has the memory, another thread may get its address. */
 EXPORTED cudaError_t cudaFree(void *ptr)
 {
-    note_free(ptr, NULL, 1);
-    return REAL(cudaFree)(ptr);
+    item gone = note_free(ptr, NULL, 1);
+    cudaError_t code = REAL(cudaFree)(ptr);
+    note_freed(&gone, code);
+    return code;
 }
 
 EXPORTED cudaError_t cudaMallocAsync(void **ptr, size_t bytes, cudaStream_t stream)
@@ -262,8 +280,10 @@ EXPORTED cudaError_t cudaMallocAsync(void **ptr, size_t bytes, cudaStream_t stre
 
 EXPORTED cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
 {
-    note_free(ptr, stream, 0);
-    return REAL(cudaFreeAsync)(ptr, stream);
+    item gone = note_free(ptr, stream, 0);
+    cudaError_t code = REAL(cudaFreeAsync)(ptr, stream);
+    note_freed(&gone, code);
+    return code;
 }
 
 EXPORTED cudaError_t cudaDeviceReset(void)

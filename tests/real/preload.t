@@ -20,7 +20,7 @@ plan skip_all => 'a sanitizer must be loaded first, and so must these libraries'
     if qx(nm -D "$build/libcudart-sim.so" 2>/dev/null) =~ /__[at]san_init/;
 
 for (['program', 'program'], ['own', 'program', '-DCUDA_API_PER_THREAD_DEFAULT_STREAM'], ['family', 'family'],
-     ['reset', 'reset'], ['events', 'events'], ['abrupt', 'abrupt']) {
+     ['reset', 'reset'], ['refused', 'refused'], ['events', 'events'], ['abrupt', 'abrupt']) {
     my ($name, $source, @flags) = @$_;
     is(system($cc, '-std=gnu99', @flags, @cuda, "$FindBin::Bin/preload/$source.c", '-o', "$dir/$name", "-L$build/sim", '-lcudart'),
        0, "$name is built") or BAIL_OUT('no program');
@@ -95,6 +95,10 @@ is(qx(grep -c '^w 2 1' "$dir/events.trace"), "200000\n", 'and each wait is recor
 ($status, $out, $err) = run_program(LIBRARY => 'record', GPUARENA_TRACE => "$dir/abrupt.trace", NAME => 'abrupt');
 isnt($status, 0, 'a program that aborts');
 is(qx(tail -n 3 "$dir/abrupt.trace"), "a 998 5000000 0\nf 998\na 999 5000000 0\n", 'is recorded to its last call; frees by the driver show as their addresses come again');
+
+($status, $out, $err) = run_program(LIBRARY => 'record', GPUARENA_TRACE => "$dir/refused.trace", NAME => 'refused');
+is($status, 0, 'a program one of whose frees is refused');
+is(qx(cat "$dir/refused.trace"), "gpuarena-trace 1\na 0 1000 1\nf 0\na 1 1000 1\nf 1\n", 'has the block still, and frees it once more');
 
 # ---- several devices, and processes
 my @two = (NAME => 'family', GPUARENA_SIM => 'device=8G*2,work=1000000000');
