@@ -225,23 +225,6 @@ void json_text(FILE *out, const char *text)
 
 /* ---- Printing with an escape */
 
-/* One conversion of printf's, and nothing else, with its value. */
-static void text_convert(FILE *out, const char *conversion, text_escape *escape, va_list *values)
-{
-    switch (conversion[strlen(conversion) - 1]) {
-    case 's':
-        if (escape) escape(out, va_arg(*values, const char *));
-        else fputs(va_arg(*values, const char *), out);
-        return;
-    case 'g':
-    case 'f': fprintf(out, conversion, va_arg(*values, double)); return;
-    default:  break;
-    }
-    if (strchr(conversion, 'z')) fprintf(out, conversion, va_arg(*values, size_t));
-    else if (strchr(conversion, 'l')) fprintf(out, conversion, va_arg(*values, uint64_t));
-    else fprintf(out, conversion, va_arg(*values, int));
-}
-
 void text_print(FILE *out, text_escape *escape, const char *format, ...)
 {
     va_list values;
@@ -251,8 +234,13 @@ void text_print(FILE *out, text_escape *escape, const char *format, ...)
         size_t length = strcspn(percent, "sgfdux") + 1;
         fwrite(format, 1, (size_t)(percent - format), out);
         snprintf(conversion, sizeof conversion, "%.*s", (int)length, percent);
-        text_convert(out, conversion, escape, &values);
         format = percent + length;
+        if (format[-1] == 's' && escape) escape(out, va_arg(values, const char *));
+        else if (format[-1] == 's') fputs(va_arg(values, const char *), out);
+        else if (format[-1] == 'g' || format[-1] == 'f') fprintf(out, conversion, va_arg(values, double));
+        else if (strchr(conversion, 'z')) fprintf(out, conversion, va_arg(values, size_t));
+        else if (strchr(conversion, 'l')) fprintf(out, conversion, va_arg(values, uint64_t));
+        else fprintf(out, conversion, va_arg(values, int));
     }
     va_end(values);
     fputs(format, out);

@@ -43,22 +43,6 @@ static void junit_rows(FILE *out, device_table *names, const row_list *list)
                "message=\"%s\"/></testcase>\n", list->partial);
 }
 
-static void junit_verdicts(FILE *out, device_table *names, const gate *gates)
-{
-    for (size_t index = 0; index < gates->verdict_count; index++) {
-        const gate_verdict *shown = &gates->verdicts[index];
-        junit_case(out, names, shown->of, shown->judged->text);
-        if (shown->outcome == GATE_PASS) {
-            fputs("/>\n", out);
-            continue;
-        }
-        fputs(gate_fails(gates, shown) ? "><failure type=\"gate\"" : "><skipped", out);
-        text_print(out, xml_text, " message=\"%s: %s is %s, limit %s%s%s\"/></testcase>\n",
-                   gate_outcome_name(shown->outcome), shown->judged->column, shown->value, shown->limit,
-                   *shown->note ? ": " : "", shown->note);
-    }
-}
-
 static void junit_write(FILE *out, const report *material)
 {
     const row_list *list = &material->list;
@@ -77,7 +61,18 @@ static void junit_write(FILE *out, const report *material)
     if (list->shard) text_print(out, xml_text, "<property name=\"shard\" value=\"%s\"/>\n", list->shard);
     fputs("</properties>\n", out);
     junit_rows(out, &names, list);
-    junit_verdicts(out, &names, gates);
+    for (size_t index = 0; index < gates->verdict_count; index++) {
+        const gate_verdict *shown = &gates->verdicts[index];
+        junit_case(out, &names, shown->of, shown->judged->text);
+        if (shown->outcome == GATE_PASS) {
+            fputs("/>\n", out);
+            continue;
+        }
+        fputs(gate_fails(gates, shown) ? "><failure type=\"gate\"" : "><skipped", out);
+        text_print(out, xml_text, " message=\"%s: %s is %s, limit %s%s%s\"/></testcase>\n",
+                   gate_outcome_name(shown->outcome), shown->judged->column, shown->value, shown->limit,
+                   *shown->note ? ": " : "", shown->note);
+    }
     device_table_clear(&names);
     fputs("</testsuite>\n</testsuites>\n", out);
 }

@@ -174,23 +174,6 @@ typedef struct memviz {                          /* of a row */
 /* What happens in an operation, in this order. */
 typedef enum memviz_kind { MEMVIZ_FREE, MEMVIZ_CHANGE, MEMVIZ_ALLOC, MEMVIZ_REFUSAL } memviz_kind;
 
-/* Operation, kind, and which block or change it is, in order; free them. */
-static memviz_entry *memviz_events(const record *drawn, size_t *count)
-{
-    memviz_entry *list = program_need(drawn->block_count * 2 + drawn->change_count + 1, sizeof *list);
-    *count = 0;
-    for (size_t at = 0; at < drawn->block_count; at++) {
-        list[(*count)++] = (memviz_entry){ drawn->blocks[at].birth_op, MEMVIZ_ALLOC, at };
-        list[(*count)++] = (memviz_entry){ drawn->blocks[at].death_op, MEMVIZ_FREE, at };
-    }
-    for (size_t at = 0; at < drawn->change_count; at++) {
-        list[(*count)++] = (memviz_entry){ drawn->changes[at].op, MEMVIZ_CHANGE, at };
-    }
-    if (drawn->refusal.happened) list[(*count)++] = (memviz_entry){ drawn->refusal.op, MEMVIZ_REFUSAL, 0 };
-    qsort(list, *count, sizeof *list, memviz_compare);
-    return list;
-}
-
 /* Behind a dictionary's other keys: a block's tag, and its step. */
 static void memviz_frames(memviz *self, const record_block *block)
 {
@@ -264,18 +247,29 @@ static void memviz_steps(memviz *self, uint64_t number)
     }
 }
 
+/* Events: operation, kind, and which block or change it is, in order. */
 static void memviz_history(memviz *self)
 {
-    size_t count;
-    memviz_entry *events = memviz_events(self->drawn, &count);
-    self->step_us = program_need(self->drawn->step_count, sizeof *self->step_us);
+    const record *drawn = self->drawn;
+    size_t count = 0;
+    memviz_entry *events = program_need(drawn->block_count * 2 + drawn->change_count + 1, sizeof *events);
+    for (size_t at = 0; at < drawn->block_count; at++) {
+        events[count++] = (memviz_entry){ drawn->blocks[at].birth_op, MEMVIZ_ALLOC, at };
+        events[count++] = (memviz_entry){ drawn->blocks[at].death_op, MEMVIZ_FREE, at };
+    }
+    for (size_t at = 0; at < drawn->change_count; at++) {
+        events[count++] = (memviz_entry){ drawn->changes[at].op, MEMVIZ_CHANGE, at };
+    }
+    if (drawn->refusal.happened) events[count++] = (memviz_entry){ drawn->refusal.op, MEMVIZ_REFUSAL, 0 };
+    qsort(events, count, sizeof *events, memviz_compare);
+    self->step_us = program_need(drawn->step_count, sizeof *self->step_us);
     self->items = 0;
     pickle_print(self->to, "[");
-    for (size_t at = 0; at < count && events[at].key < self->drawn->map_ops; at++) {
+    for (size_t at = 0; at < count && events[at].key < drawn->map_ops; at++) {
         memviz_steps(self, events[at].key);
         memviz_happen(self, &events[at]);
     }
-    memviz_steps(self, self->drawn->op_count);
+    memviz_steps(self, drawn->op_count);
     pickle_print(self->to, "]");
     free(events);
 }

@@ -85,18 +85,7 @@ const char *interval_show(const interval *self, column_unit unit, char *text, si
 
 /* ---- Finding rows by their keys */
 
-/* Of all that makes it the case that it is, with this policy instead of its own. */
-static uint64_t case_hash(const case_index *in, const row *of, const char *policy)
-{
-    char text[CELL_ROOM];
-    uint64_t hash = slice_hash(slice_of(policy));
-    for (int at = 0; at < COLUMN_COUNT; at++) {
-        if (in->is_key[at]) hash = digest_word(hash, slice_hash(slice_of(cell_text(&of->cells[at], text))));
-    }
-    return hash;
-}
-
-/* What the hash was made of is the same. */
+/* Both are the same case, where the second's policy is this one. */
 static int case_is(const case_index *in, const row *one, const row *like, const char *policy)
 {
     char text[CELL_ROOM], other[CELL_ROOM];
@@ -107,10 +96,15 @@ static int case_is(const case_index *in, const row *one, const row *like, const 
     return same;
 }
 
-/* Under which the case stands, or would: its hash, or the next number that no other case has. */
+/* Under which the case stands, or would: the hash of all that makes it the case that it is, with this policy instead
+   of its own, or the next number that no other case has. */
 static uint64_t case_place(const case_index *in, const row *of, const char *policy)
 {
-    uint64_t number = case_hash(in, of, policy);
+    char text[CELL_ROOM];
+    uint64_t number = slice_hash(slice_of(policy));
+    for (int at = 0; at < COLUMN_COUNT; at++) {
+        if (in->is_key[at]) number = digest_word(number, slice_hash(slice_of(cell_text(&of->cells[at], text))));
+    }
     for (uint64_t first; (first = device_table_find(&in->cases, number)) != 0; number++) {
         if (case_is(in, &in->list->rows[first - 1], of, policy)) break;
     }
