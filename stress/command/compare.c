@@ -197,20 +197,6 @@ static size_t compare_lost(const row_list *from, const row_list *to, const char 
     return lost;
 }
 
-/* Columns that both have, and that are in the rows of one at most. */
-static void compare_passed_over(const row_list *before, const row_list *after)
-{
-    size_t told = 0;
-    for (size_t at = 0; at < before->other_count; at++) {
-        if (compare_names(after, before->others[at])) compare_list(&told, "NOT COMPARED", before->others[at]);
-    }
-    for (size_t at = 0; at < after->other_count; at++) {
-        const row_column named = column_find(after->others[at]);
-        if (row_list_has(before, named)) compare_list(&told, "NOT COMPARED", row_table[named].name);
-    }
-    if (told) printf("\n");
-}
-
 /* Two lines, each the first of its case. */
 static void compare_case(compare *self, size_t before, size_t after)
 {
@@ -254,7 +240,16 @@ static int compare_rows(compare *self, problem *why)
     }
     self->lost_columns = compare_lost(&self->before, list, "ONLY IN A");
     (void)compare_lost(list, &self->before, "ONLY IN B");
-    compare_passed_over(&self->before, list);
+    size_t told = 0;                             /* columns that both have, and that are in the rows of one at most */
+    for (size_t at = 0; at < self->before.other_count; at++) {
+        const char *name = self->before.others[at];
+        if (compare_names(list, name)) compare_list(&told, "NOT COMPARED", name);
+    }
+    for (size_t at = 0; at < list->other_count; at++) {
+        const row_column named = column_find(list->others[at]);
+        if (row_list_has(&self->before, named)) compare_list(&told, "NOT COMPARED", row_table[named].name);
+    }
+    if (told) printf("\n");
     if (self->rows || self->asked->values[CLI_FAIL_IF].given) return 0;       /* rules say that of B alone */
     return problem_set(why, EXIT_USAGE, "A and B have no rows: nothing was compared");
 }

@@ -185,11 +185,6 @@ const output_kind *const output_kinds[] = {
     NULL
 };
 
-static int output_is_of(const output_kind *kind, const char *command)
-{
-    return slice_has(slice_of(kind->commands), command);
-}
-
 /* "expected KIND=PATH with csv, json or trace": the kinds that the command writes. */
 static int output_no_kind(const char *name, const char *command, problem *why)
 {
@@ -197,7 +192,7 @@ static int output_no_kind(const char *name, const char *command, problem *why)
     const char *last = NULL;
     nearest search = nearest_to(name);
     for (const output_kind *const *each = output_kinds; *each; each++) {
-        if (!output_is_of(*each, command)) continue;
+        if (!slice_has(slice_of((*each)->commands), command)) continue;
         if (last) text_add(names, sizeof names, "%s%s", *names ? ", " : "", last);
         last = (*each)->name;
         nearest_offer(&search, last);
@@ -213,7 +208,8 @@ static int output_parse(const report *self, const char *text, output *made, prob
     char name[40];
     snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : (int)sizeof name - 1, text);
     for (const output_kind *const *each = output_kinds; *each; each++) {
-        if (output_is_of(*each, self->asked->command) && !strcmp(name, (*each)->name)) made->kind = *each;
+        int is_of_command = slice_has(slice_of((*each)->commands), self->asked->command);
+        if (is_of_command && !strcmp(name, (*each)->name)) made->kind = *each;
     }
     if (!made->kind) return output_no_kind(name, self->asked->command, why);
     if (!text[length] || !text[length + 1]) {

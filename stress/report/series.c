@@ -9,11 +9,6 @@ const latency_point latency_points[LATENCY_POINTS] = {
     { 995, "p99.5" }, { 999, "p99.9" },
 };
 
-static void series_end(FILE *out, const row_list *list)
-{
-    if (list->partial) fprintf(out, CSV_PARTIAL "%s\n", list->partial);
-}
-
 /* op: allocations and frees before it and it are done; an op with which a round or a step begins may have a sample
    from before it, too, which comes first. free_bytes: pending ones included. Of every 1024th of the ops the samples
    that are extreme in something. */
@@ -34,7 +29,7 @@ static void series_write(FILE *out, const report *material)
                        use->pending_bytes, use->free_bytes, use->largest_bytes, use->stranded_bytes);
         }
     }
-    series_end(out, list);
+    if (list->partial) fprintf(out, CSV_PARTIAL "%s\n", list->partial);
 }
 
 const output_kind output_series = {
@@ -60,7 +55,7 @@ static void latency_write(FILE *out, const report *material)
         latency_row(out, shown, index, "alloc", shown->times ? &shown->times->allocs : NULL);
         latency_row(out, shown, index, "free", shown->times ? &shown->times->frees : NULL);
     }
-    series_end(out, list);
+    if (list->partial) fprintf(out, CSV_PARTIAL "%s\n", list->partial);
 }
 
 const output_kind output_latency = {
