@@ -9063,10 +9063,13 @@ static int gpuarena__register(gpuarena *arena, gpuarena__text *out)
     return fits;
 }
 
+/* Removes an arena from the registry; and from its data, and from the sums above, what the driver still holds
+   for it: all on a lost device, else what it has failed to take back, or its pool has not returned. */
 static void gpuarena__unregister(gpuarena *arena)
 {
     gpuarena **link;
-    gpuarena__uncharge(arena, arena->growing);     /* bytes that its pool has not returned go with it */
+    while (arena->ranges.last) gpuarena__range_forget(arena, arena->ranges.last);
+    gpuarena__account(arena, 0 - arena->stats.reserved_bytes, 0 - arena->growing);
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (link = &gpuarena__registry; *link != arena; link = &(*link)->registered) {}
     GPUARENA__STORE(link, arena->registered, RELEASE);
@@ -11517,17 +11520,7 @@ static void gpuarena__free_host(gpuarena *arena)
     gpuarena__host_free_raw(&config, arena, sizeof *arena);
 }
 
-/* Removes everything that the driver holds for the arena from the arena's data. */
-static void gpuarena__forget_all(gpuarena *arena)
-{
-    while (arena->ranges.last) gpuarena__range_forget(arena, arena->ranges.last);
-    gpuarena__account(arena, 0 - arena->paged.spare_pages * arena->paged.page_bytes, 0);
-    arena->paged.spare_count = 0;
-    arena->paged.spare_pages = arena->paged.large_count = 0;
-}
-
-/* Gives all ranges back; on a lost device only removes them from the data. 0 and an error: the driver kept
-   one. */
+/* Gives all ranges back, unless the device is lost. 0 and an error: the driver kept one. */
 static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
 {
     int released = !arena->lost && gpuarena__release_to(arena, 0, 0, NULL, error)
@@ -11536,7 +11529,6 @@ static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
         && gpuarena__unretire(arena, 0, error);
     while (released && arena->imports.count)     /* those that nobody has */
         released = gpuarena__import_undo(arena, arena->imports.list, error);
-    if (arena->lost) gpuarena__forget_all(arena);
     if (!released && error->result == GPUARENA_OK) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
     return released || arena->lost;
 }
@@ -11781,9 +11773,7 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
     result = failure.result;                     /* not OK, visibly to a compiler that inlines this */
     if (made && made->family.number) {           /* it was registered, so its parent lives */
         (void)gpuarena__release_all(made, &ignored);
-        /* memory that the driver refuses to take back is lost */
-        gpuarena__forget_all(made);
-        gpuarena__unregister(made);
+        gpuarena__unregister(made);              /* memory that the driver refuses to take back is lost */
     }
     if (made) {
         gpuarena__set_magic(made, 0);
