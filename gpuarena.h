@@ -308,18 +308,23 @@
        released, a plan is made at the next call of gpuarena_step: an address for every block that is freed in
        its step or in the next one. Blocks that live longer stay where they are. A step that the plan serves
        throughout calls no driver.
-     - The addresses are first those that the blocks had. For blocks without a place there, up to 1/64 of the
-       peak is added for each stream. If more is needed, two repetitions more must be alike and move pages.
-       Then the plan is packed, as below, or, if it does not fit, the kind is recorded anew.
-     - After two steps that the plan served throughout, gpuarena_step packs it, if reserved memory exceeds
-       the live peak by more than 1 %: idle pages move for that, and new ones are created if these are too
-       few. The packed plan, beside what is live then, must fit into the live peak and the share
-       config.idle_fraction of it, or into reserved memory; if it does not, the plan stays as it is. Then idle
-       pages beyond the peak go back to the driver.
+     - In a paged arena a plan of the first repetition serves the second one, if pages had to be moved in the
+       first or memory was released, no other plan has memory, and no repetitions of the kind have differed.
+     - In a paged arena the plan is packed as it is made, if reserved memory exceeds the live peak by more
+       than 1 %, and enough of it can go back: idle pages move for that, and new ones are created if these are
+       too few. The packed plan, beside what is live then, must fit into the live peak and the share
+       config.idle_fraction of it, or into reserved memory. Then idle pages beyond the peak go back to the
+       driver. The first step that needs more than its plan has creates them again.
+     - Otherwise the addresses are first those that the blocks had: so if memory has a hole for each 64 pages
+       or fewer. For blocks without a place there, up to 1/64 of the peak is added for each stream. If more is
+       needed, two repetitions more must be alike and move pages. Then the plan is packed, or, if it does not
+       fit, the kind is recorded anew. A plan of such addresses is packed after two steps that it served
+       throughout; if that may not be, it stays as it is.
      - The memory of a plan counts as pending or cached memory, but only the plan's blocks are put there.
      - A plan is only a hint. A request that differs from the recorded one, or whose memory is still in use or
        waits for another stream, is served in the ordinary way. A request that comes early or late, among the
-       32 nearest, is recognised; so a step with an allocation more or less finds back to its plan.
+       nearest three, is recognised, and among up to 32 if those before it were not; so a step with an
+       allocation more or less finds back to its plan.
      - If more than an eighth of a step's allocations differ, the plan is dropped and the step is recorded
        anew, each time after a longer pause. Several kinds have plans over the same memory.
      - Plans give up all their memory when a miss needs it (see THE WAY OF ONE ALLOCATION), or a block that
@@ -2086,6 +2091,10 @@ typedef struct gpuarena__sequence {
     uint64_t serial;                             /* of the allocation before the first */
 } gpuarena__sequence;
 enum { GPUARENA__PLANS = 8, GPUARENA__PLAN_REGIONS = 8, GPUARENA__PLAN_MOST = 1 << 20,
+       GPUARENA__PLAN_NEAR = 32,                 /* a request is looked for among so many, before and after */
+       GPUARENA__PLAN_PIECES = 64,               /* memory is scattered with more than one hole for so many
+                                                    pages */
+       GPUARENA__PLAN_GAIN = 256,                /* pages move if one part in so many of the peak goes back */
        GPUARENA__PLAN_PROVEN = 2 };              /* so many more steps are alike before pages move for one */
 typedef enum gpuarena__plan_state {
     GPUARENA__PLAN_RECORDS,                      /* steps of its kind are recorded */
@@ -2106,6 +2115,11 @@ typedef struct gpuarena__plan {
     uint32_t rest, failures;                     /* steps of its kind that are not watched; plans given up */
     gpuarena__sequence seen, fresh;              /* the kind's latest recorded step; the one under way */
 } gpuarena__plan;
+typedef enum gpuarena__making {
+    GPUARENA__MAKES_BLOCK,
+    GPUARENA__MAKES_REGION,                      /* idle pages are taken first */
+    GPUARENA__MAKES_SPARE                        /* what was released for a plan is had back */
+} gpuarena__making;
 typedef struct gpuarena__region {                /* memory for the plans' blocks of one stream */
     uint64_t address, bytes;                     /* bytes 0: they lie elsewhere, so far */
     uint32_t record;
@@ -2120,8 +2134,11 @@ typedef struct gpuarena__plans {
     uint32_t step;                               /* counts the steps */
     uint32_t cursor;                             /* in now->seen: behind the latest allocation that it had */
     uint32_t missed;                             /* allocations of this step that it did not have */
+    uint32_t astray, astray_at;                  /* the latest of those in a row, up to 4; the cursor then */
+    uint32_t trial;                              /* 1: `now` serves after one step, and is recorded, too */
     uint32_t unit_log2;
-    uint32_t is_making;                          /* 1: pages are had for a region: idle ones first */
+    gpuarena__making making;                     /* what pages are had for */
+    uint64_t given_bytes;                        /* released for the plans, and not had back since */
     uint64_t moved_count;                        /* pages moved, and releases, before this step */
     uint32_t region_count;
     gpuarena__region regions[GPUARENA__PLAN_REGIONS];
@@ -2422,7 +2439,8 @@ static gpuarena__fast gpuarena__fast_now(const gpuarena *arena)
 {
     const gpuarena_config *config = &arena->config;
     uint64_t reserved = arena->stats.reserved_bytes;
-    int is_recorded = arena->plans.now && arena->plans.now->state == GPUARENA__PLAN_RECORDS;
+    int is_recorded = arena->plans.now
+        && (arena->plans.now->state == GPUARENA__PLAN_RECORDS || arena->plans.trial);
     gpuarena__fast fast;
     fast.hit_max_bytes = config->scrub & GPUARENA_SCRUB_ALLOC || config->debug || arena->lost
             || reserved > arena->limit
@@ -6686,7 +6704,7 @@ static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t begin, uint64_t
              moved = arena->stats.remapped_page_count * arena->paged.page_bytes;
     if (!arena->streams.many && arena->config.idle_fraction < 1)
         idle = gpuarena__min(idle, idle / 4 + moved / 2);
-    if (!arena->plans.is_making) share += idle;
+    if (arena->plans.making != GPUARENA__MAKES_REGION) share += idle;
     return gpuarena__above(share, arena->stats.reserved_bytes) / arena->paged.page_bytes;
 }
 
@@ -6763,8 +6781,8 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
 }
 
 /* How many pages the next new handle has, if so many are left to create in a hole: up to half of the place.
-   Large handles make growth cheap, but the free part of one that is partly live cannot move; a plan's pages
-   do not move anyway. */
+   Large handles make growth cheap, but the free part of one that is partly live cannot move. A plan's pages
+   do not move anyway; and a step whose plan has ended needs much at once. */
 static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__commit *commit, uint64_t left)
 {
     uint64_t page = arena->paged.page_bytes, bytes = commit->end - commit->begin, count = 1, most;
@@ -6775,7 +6793,9 @@ static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__co
         most = gpuarena__min(most * 4,
                              gpuarena__max(gpuarena__max(GPUARENA__HANDLE_KNEE / 4, bytes / 8),
                                            (arena->stats.reserved_bytes + bytes) / GPUARENA__HANDLE_SHARE));
-    if (!arena->plans.is_making && gpuarena__strands_much(arena, 0)) return 1;
+    if (arena->plans.making == GPUARENA__MAKES_BLOCK
+        && !(arena->plans.now && arena->plans.now->state == GPUARENA__PLAN_ENDS)
+        && gpuarena__strands_much(arena, 0)) return 1;
     while (count * 2 * page <= gpuarena__min(most, bytes / 2)) count *= 2;        /* far below INSIDE */
     return gpuarena__min(count, left);
 }
@@ -6842,6 +6862,18 @@ static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, gp
     return 0;
 }
 
+/* If holes of a region are less than this apart, access is set for all of them with one call, and again for
+   what lies between: another call takes as long as the access to about 1 GiB. */
+static const uint64_t GPUARENA__ACCESS_NEAR = (uint64_t)1 << 30;
+
+/* Sets access to [begin, end). 0 and an error. */
+static int gpuarena__commit_access(gpuarena *arena, uint64_t begin, uint64_t end, gpuarena__error *error)
+{
+    return begin == end
+        || GPUARENA__ASK(arena, error, vm, access,
+                         (&arena->driver, gpuarena__pointer(begin), end - begin, 1));
+}
+
 /* Maps the handles into the holes of the place and sets access run by run. 0 and an error: everything below
    *reached is mapped. */
 static int gpuarena__commit_map(gpuarena *arena, const gpuarena__commit *commit, uint64_t *reached,
@@ -6850,8 +6882,15 @@ static int gpuarena__commit_map(gpuarena *arena, const gpuarena__commit *commit,
     const gpuarena__paged *paged = &arena->paged;
     gpuarena__holes hole = gpuarena__holes_in(arena, commit->begin, commit->end);
     uint64_t bytes, page, moved = 0;             /* moved: bytes of the block `from` */
+    uint64_t begin = 0, end = 0;                 /* mapped, without access so far */
+    uint64_t near = arena->plans.making == GPUARENA__MAKES_REGION ? GPUARENA__ACCESS_NEAR : 0;
     uint32_t next = commit->first, last = next, from = commit->claimed, at;
     while (gpuarena__hole_next(arena, &hole)) {
+        if (hole.begin - end >= near) {
+            if (!gpuarena__commit_access(arena, begin, end, error)) return 0;
+            begin = hole.begin;
+        }
+        end = hole.end;
         gpuarena__range *range = gpuarena__page_at(arena, hole.begin, &page);
         for (*reached = hole.begin; *reached < hole.end; *reached += bytes) {
             gpuarena__handle handle;
@@ -6872,11 +6911,8 @@ static int gpuarena__commit_map(gpuarena *arena, const gpuarena__commit *commit,
             range->parts[page++] = (uint32_t)handle.page_count;
             for (at = 1; at < handle.page_count; at++) range->parts[page++] = GPUARENA__INSIDE + at;
         }
-        if (!GPUARENA__ASK(arena, error, vm, access,
-                           (&arena->driver, gpuarena__pointer(hole.begin), hole.end - hole.begin, 1)))
-            return 0;
     }
-    return 1;
+    return gpuarena__commit_access(arena, begin, end, error);
 }
 
 /* After commit_map: unmaps moved pages from their old places and updates the arena's data. */
@@ -7137,18 +7173,23 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *r
 
 /* >>plan ===============================================================================================
    Steps that come again: see PLANS in the manual. A plan gives an address to each block that is freed before
-   its own allocation comes again: first where it lay before, so that the plan costs next to nothing, and
-   leaves no trace if the steps change. Packed blocks lie in a region for each stream, which is obtained once.
+   its own allocation comes again: where it lay before, so that the plan costs next to nothing, and leaves no
+   trace if the steps change, or in a region for each stream, which is obtained once, and which holds all the
+   blocks of its stream, packed.
    Free memory of planned places is in no bin: it is earmarked. It is not joined when it is freed, but when an
    allocation needs it. */
 
-/* The recorded allocation near the next one that matches this one and has not come yet. NULL: none. */
+/* The recorded allocation near the next one that matches this one and has not come yet. NULL: none. A match
+   far away is often another allocation of the same size, which comes later. So only three on each side are
+   looked at, and twice as many with each miss in a row. */
 GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(gpuarena__plans *plans, uint64_t units,
                                                           uint32_t record)
 {
     const gpuarena__sequence *sequence = &plans->now->seen;
-    uint32_t away, side, at;
-    for (away = 0; away < 32; away++)
+    uint32_t away, side, at, reach;
+    if (plans->astray_at != plans->cursor) plans->astray = 0;
+    reach = (uint32_t)gpuarena__min((uint64_t)3 << plans->astray, GPUARENA__PLAN_NEAR);
+    for (away = 0; away < reach; away++)
         for (side = 0; side < 2; side++) {
             gpuarena__planned *one;
             at = side ? plans->cursor - away : plans->cursor + away;
@@ -7159,6 +7200,8 @@ GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(gpuarena__plans *plans
             return one;
         }
     plans->missed++;
+    plans->astray += plans->astray < 4;
+    plans->astray_at = plans->cursor;
     return NULL;
 }
 
@@ -7299,12 +7342,15 @@ GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, uin
     uint64_t number = gpuarena__node_at(arena, index)->as.live.serial - fresh->serial - 1,
              units = bytes >> plans->unit_log2;
     gpuarena__planned *one;
-    if (now->state != GPUARENA__PLAN_RECORDS) return;
+    if (now->state != GPUARENA__PLAN_RECORDS && !plans->trial) return;
     if (number >= GPUARENA__PLAN_MOST || units > UINT32_MAX || (number >= fresh->room
         && !GPUARENA__RESERVE(arena, gpuarena__planned, fresh->list, fresh->count,
                               (uint32_t)number + 1 - fresh->count, fresh->room))) {
-        gpuarena__plan_fail(now);
-        plans->now = NULL;
+        if (plans->trial) plans->trial = 0;      /* the plan goes on, and is not recorded */
+        else {
+            gpuarena__plan_fail(now);
+            plans->now = NULL;
+        }
         gpuarena__update_fast_path(arena);
         return;
     }
@@ -7317,7 +7363,7 @@ GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, uin
     one->units = (uint32_t)units;
     one->record = record;
     one->address = gpuarena__node_at(arena, index)->address;
-    if (now->seen.count) (void)gpuarena__plan_next(plans, units, record);
+    if (now->seen.count && !plans->trial) (void)gpuarena__plan_next(plans, units, record);
 }
 
 /* Records a free in a step: of one of its blocks, or of a block of the step before. */
@@ -7325,7 +7371,7 @@ static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node)
 {
     gpuarena__plan *now = arena->plans.now;
     uint64_t number = node->as.live.serial - now->fresh.serial - 1;
-    if (now->state != GPUARENA__PLAN_RECORDS) return;
+    if (now->state != GPUARENA__PLAN_RECORDS && !arena->plans.trial) return;
     if (number < now->fresh.count) now->fresh.list[number].until = now->fresh.count;
     number = node->as.live.serial - now->seen.serial - 1;
     if (number < now->seen.count)
@@ -7741,9 +7787,9 @@ static int gpuarena__region_obtain(gpuarena *arena, gpuarena__region *region, ui
     index = gpuarena__hit_for(arena, &req);
     if (!index) index = gpuarena__look(arena, &req);
     if (!index && arena->paged.page_bytes) {
-        arena->plans.is_making = 1;
+        arena->plans.making = GPUARENA__MAKES_REGION;
         index = gpuarena__pages_grow(arena, &req, &ignored);
-        arena->plans.is_making = 0;
+        arena->plans.making = GPUARENA__MAKES_BLOCK;
     }
     if (!index || !gpuarena__nodes_reserve(arena, 1)) return 0;
     (void)gpuarena__block_slice_any(arena, NULL, index, bytes, 0);
@@ -7783,6 +7829,7 @@ static void gpuarena__earmarks_end(gpuarena *arena)
 {
     gpuarena__plans *plans = &arena->plans;
     gpuarena__earmark_end(arena, 0, UINT64_MAX);
+    plans->given_bytes = 0;
     while (plans->region_count) arena->streams.list[plans->regions[--plans->region_count].record].ref_count--;
 }
 
@@ -7792,6 +7839,26 @@ static int gpuarena__has_plan(const gpuarena *arena)
     uint32_t at = 0;
     while (at < GPUARENA__PLANS && arena->plans.list[at].state != GPUARENA__PLAN_SERVES) at++;
     return at < GPUARENA__PLANS;
+}
+
+/* Creates what was released for the plan of the step under way again, in a few large handles, since the step
+   needs more than its plan has. 1: done. */
+static int gpuarena__plans_regrow(gpuarena *arena, const gpuarena__request *req)
+{
+    gpuarena__plans *plans = &arena->plans;
+    gpuarena__error ignored = gpuarena__no_error();
+    gpuarena__request more = *req;
+    uint32_t index = 0;
+    more.requested = more.bytes = gpuarena__whole(plans->given_bytes, arena->paged.page_bytes);
+    more.alignment = arena->unit;
+    more.room = 0;
+    more.flags = 0;
+    plans->given_bytes = 0;
+    if (!more.bytes || more.bytes > gpuarena__room(arena, NULL)) return 0;
+    plans->making = GPUARENA__MAKES_SPARE;
+    index = gpuarena__pages_grow(arena, &more, &ignored);
+    plans->making = GPUARENA__MAKES_BLOCK;
+    return index != 0;
 }
 
 /* Makes what is earmarked ordinary memory, because it is needed. The plan of the step under way ends with the
@@ -7841,36 +7908,47 @@ static int gpuarena__plan_earmark(gpuarena *arena, gpuarena__plan *plan, uint32_
     return 1;
 }
 
-/* Makes a plan of a sequence that has come twice: blocks lie where they lay in the step that ends, if that
-   memory is still there, and the others are packed between them. Pages moved in that step, so few or none
-   move now. What finds no place there gets a region, which may take a 64th of the peak. 0: there is no plan;
-   memory may be earmarked. */
-static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
+/* Earmarks where the packed blocks of a stream lie in memory, and obtains a region for those that found no
+   place. It may take a 64th of the peak. 0: there is none. */
+static int gpuarena__pack_earmark(gpuarena *arena, gpuarena__plan *plan, const gpuarena__pack *pack,
+                                  uint32_t record)
 {
-    uint64_t granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE), last, more;
-    gpuarena__region *region;
-    uint32_t record, one, planned = 0;
-    for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
-    for (record = 1; record < arena->streams.count; record++) {
-        gpuarena__pack pack = GPUARENA_INIT;
-        if (!gpuarena__is_planned_stream(arena, record)) continue;
-        for (one = 0; one < plan->seen.count; one++)
-            if (gpuarena__is_plannable(&plan->seen, one, record))
-                plan->seen.list[one].address = plan->fresh.list[one].address;
-        if (!gpuarena__pack_make(arena, &pack, plan, record, 1)) return 0;
-        if (!pack.count) continue;
-        planned = 1;
-        last = pack.end << pack.unit_log2;
-        more = gpuarena__whole(gpuarena__above(pack.top, pack.end) << pack.unit_log2, granule);
-        region = gpuarena__region_of(arena, record);
-        if (!region || (more && region->bytes) || more > gpuarena__peak(arena) / 64
-            || !gpuarena__plan_earmark(arena, plan, record, last)) return 0;
-        if (!more) continue;
-        if (!gpuarena__region_obtain(arena, region, more)) return 0;
-        gpuarena__plan_shift(&plan->seen, record, last, region->address);
+    uint64_t granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE),
+             last = pack->end << pack->unit_log2,
+             more = gpuarena__whole(gpuarena__above(pack->top, pack->end) << pack->unit_log2, granule);
+    gpuarena__region *region = gpuarena__region_of(arena, record);
+    if (!region || (more && region->bytes) || more > gpuarena__peak(arena) / 64) return 0;
+    if (!gpuarena__plan_earmark(arena, plan, record, last)) return 0;
+    if (!more) return 1;
+    if (!gpuarena__region_obtain(arena, region, more)) return 0;
+    gpuarena__plan_shift(&plan->seen, record, last, region->address);
+    return 1;
+}
+
+/* Plans the blocks of a stream where they lay in the step that ends, if that memory is still there. The
+   others are packed between them. Pages moved in that step, so few or none move now. 0: there is no plan. */
+static int gpuarena__plan_keep_stream(gpuarena *arena, gpuarena__plan *plan, uint32_t record)
+{
+    gpuarena__pack pack = GPUARENA_INIT;
+    return gpuarena__pack_make(arena, &pack, plan, record, 1)
+        && (!pack.count || gpuarena__pack_earmark(arena, plan, &pack, record));
+}
+
+/* Plans the blocks of a sequence where `lay` says that they lay. 0: there is no plan; memory may be
+   earmarked. */
+static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan, const gpuarena__sequence *lay)
+{
+    uint32_t record, one;
+    for (one = 0; one < plan->seen.count; one++) {
+        gpuarena__planned *place = &plan->seen.list[one];
+        place->address = gpuarena__is_plannable(&plan->seen, one, place->record)
+            && gpuarena__is_planned_stream(arena, place->record) ? lay->list[one].address : 0;
     }
-    arena->stats.plan_count += planned;
-    return (int)planned;
+    for (record = 1; record < arena->streams.count; record++)
+        if (gpuarena__is_planned_stream(arena, record) && !gpuarena__plan_keep_stream(arena, plan, record))
+            return 0;
+    for (one = 0; one < plan->seen.count && !plan->seen.list[one].address; one++) {}
+    return one < plan->seen.count;               /* else no block can be planned */
 }
 
 /* Packs the blocks of a sequence, for a region of each stream. Returns how many regions that takes, and which
@@ -7923,9 +8001,25 @@ static int gpuarena__plan_enter(gpuarena *arena, gpuarena__plan *plan, const gpu
     return count != 0;
 }
 
+/* Tells whether a packed plan lets memory go back: what is idle exceeds what the regions need by a part of
+   the peak. Otherwise pages would move for nothing, since what is reserved above the peak lies beside live
+   blocks. */
+static int gpuarena__plan_gains(gpuarena *arena, const gpuarena__region *wanted, uint32_t count)
+{
+    const gpuarena__plans *plans = &arena->plans;
+    uint64_t lack = 0;
+    uint32_t at, one;
+    for (at = 0; at < count; at++) {
+        for (one = 0; one < plans->region_count && plans->regions[one].record != wanted[at].record; one++) {}
+        lack += gpuarena__above(wanted[at].bytes, one < plans->region_count ? plans->regions[one].bytes : 0);
+    }
+    return !lack || !arena->paged.page_bytes
+        || gpuarena__idle_bytes(arena, 0) >= lack + gpuarena__peak(arena) / GPUARENA__PLAN_GAIN;
+}
+
 /* Packs a plan that serves; or, if that is not to be, lets it go on as it was, and it is not improved again.
-   0: there is no plan any more. */
-static int gpuarena__plan_pack_again(gpuarena *arena, gpuarena__plan *plan)
+   gains 1: only if memory can go back then. 0: there is no plan any more. */
+static int gpuarena__plan_pack_again(gpuarena *arena, gpuarena__plan *plan, int gains)
 {
     gpuarena__region wanted[GPUARENA__PLAN_REGIONS];
     size_t bytes = plan->seen.count * sizeof *plan->seen.list;
@@ -7934,12 +8028,28 @@ static int gpuarena__plan_pack_again(gpuarena *arena, gpuarena__plan *plan)
     if (!before) return 0;
     memcpy(before, plan->seen.list, bytes);
     count = gpuarena__plan_pack(arena, plan, wanted);
+    if (gains && !gpuarena__plan_gains(arena, wanted, count)) count = 0;
     if (!count) memcpy(plan->seen.list, before, bytes);
     gpuarena__host_free(arena, before, bytes);
     plan->clean = 0;
     plan->trimmed = !count;
     return count ? gpuarena__plan_enter(arena, plan, wanted, count)
                  : gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);
+}
+
+/* Packs all plans that serve. */
+static void gpuarena__plans_pack(gpuarena *arena)
+{
+    gpuarena__plans *plans = &arena->plans;
+    uint32_t at;
+    gpuarena__earmarks_end(arena);
+    for (at = 0; at < GPUARENA__PLANS; at++) plans->list[at].packed = 0; /* no region is theirs now */
+    for (at = 0; at < GPUARENA__PLANS; at++) {
+        gpuarena__plan *plan = &plans->list[at];
+        if (plan->state == GPUARENA__PLAN_SERVES && !gpuarena__plan_pack_again(arena, plan, 1))
+            gpuarena__plan_fail(plan);
+    }
+    if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
 }
 
 /* Tells whether two recorded steps are the same: sizes, streams, and when what is freed in the step is
@@ -7956,38 +8066,113 @@ static int gpuarena__is_same_step(const gpuarena__sequence *seen, const gpuarena
     return 1;
 }
 
+/* Releases idle pages beyond the peak, after plans were packed. */
+static void gpuarena__plans_trim(gpuarena *arena)
+{
+    gpuarena__error ignored = gpuarena__no_error();
+    uint64_t peak = gpuarena__peak(arena), past = arena->paged.past_peak_bytes;
+    if (!arena->paged.page_bytes || arena->stats.reserved_bytes <= peak) return;
+    (void)gpuarena__resolve_all(arena);
+    (void)gpuarena__pages_release(arena, peak, &ignored);
+    arena->paged.peak_bytes = peak;              /* the release does not forget it */
+    arena->paged.past_peak_bytes = past;
+}
+
+/* Tells whether reserved memory exceeds the peak so much that a plan is packed, and pages may move. */
+static int gpuarena__may_pack(gpuarena *arena)
+{
+    uint64_t peak = gpuarena__peak(arena);
+    return !arena->streams.captured && arena->stats.reserved_bytes > peak + peak / 100;
+}
+
+/* Tells whether paged memory lies in many pieces. Then packing takes so many driver calls that steps pay for
+   it only if they do not change soon. */
+static int gpuarena__is_scattered(const gpuarena *arena)
+{
+    uint64_t count = 0;
+    uint32_t hole = arena->paged.holes;
+    for (; hole; hole = gpuarena__node_at(arena, hole)->as.list.after) count++;
+    return count * GPUARENA__PLAN_PIECES * arena->paged.page_bytes > arena->stats.reserved_bytes;
+}
+
+/* Packs a new plan at once. 0: it is to lie elsewhere first; memory may be earmarked. */
+static int gpuarena__plan_pack_new(gpuarena *arena, gpuarena__plan *plan)
+{
+    gpuarena__region wanted[GPUARENA__PLAN_REGIONS];
+    uint32_t count;
+    if (!arena->paged.page_bytes || !gpuarena__may_pack(arena) || gpuarena__is_scattered(arena)) return 0;
+    count = gpuarena__plan_pack(arena, plan, wanted);
+    if (!gpuarena__plan_gains(arena, wanted, count)
+        || !gpuarena__plan_enter(arena, plan, wanted, count)) return 0;
+    gpuarena__plans_trim(arena);
+    return 1;
+}
+
+/* Makes a plan of a step that has come twice. If it is not packed at once, and blocks cannot stay where they
+   lay, it is packed after the step has come twice more. 0: there is no plan. */
+static int gpuarena__plan_make(gpuarena *arena, gpuarena__plan *plan)
+{
+    gpuarena__region wanted[GPUARENA__PLAN_REGIONS];
+    int done = gpuarena__plan_pack_new(arena, plan);
+    if (!done) {
+        (void)gpuarena__plans_yield(arena, 0);   /* some memory may be earmarked */
+        done = gpuarena__plan_keep(arena, plan, &plan->fresh);
+        arena->stats.plan_count += done != 0;
+    }
+    if (!done) {
+        (void)gpuarena__plans_yield(arena, 0);
+        done = plan->clean >= GPUARENA__PLAN_PROVEN && !arena->streams.captured
+            && gpuarena__plan_enter(arena, plan, wanted, gpuarena__plan_pack(arena, plan, wanted));
+    }
+    if (!done) {
+        (void)gpuarena__plans_yield(arena, 0);   /* some regions may have been obtained, or lost */
+        return 0;
+    }
+    plan->state = GPUARENA__PLAN_SERVES;
+    plan->clean = 0;
+    return 1;
+}
+
+/* Plans the blocks of a single step in which pages moved, or memory was released, where they lay. That costs
+   few driver calls or none, so little is lost if the next step differs. That step is recorded, too. Not if
+   another plan has memory, or if steps have differed before. */
+static void gpuarena__plan_try(gpuarena *arena, gpuarena__plan *plan)
+{
+    if (!arena->paged.page_bytes || arena->plans.region_count || plan->failures) return;
+    plan->fresh.serial = plan->seen.serial;
+    arena->plans.trial = (uint32_t)gpuarena__plan_keep(arena, plan, &plan->seen);
+    if (arena->plans.trial) plan->state = GPUARENA__PLAN_SERVES;
+    else (void)gpuarena__plans_yield(arena, 0);
+}
+
+/* Ends the trial of a plan: its kind is recorded. */
+static void gpuarena__trial_end(gpuarena *arena, gpuarena__plan *plan)
+{
+    arena->plans.trial = 0;
+    plan->state = GPUARENA__PLAN_RECORDS;
+    gpuarena__earmarks_end(arena);
+}
+
 /* A step has been recorded. A plan is made if it is the same as the one before, and pages moved or memory was
-   released in it. Blocks that cannot stay where they lay are packed only after the step has come twice more,
-   for steps that change then would pay for the pages that move. */
+   released in it, or it was a trial. */
 static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
 {
     gpuarena__sequence fresh = plan->fresh;
-    gpuarena__region wanted[GPUARENA__PLAN_REGIONS];
-    int alike = gpuarena__is_same_step(&plan->seen, &fresh), planned, waits;
-    if (alike && arena->plans.moved_count == arena->stats.remapped_page_count + arena->stats.release_count) {
+    int alike = gpuarena__is_same_step(&plan->seen, &fresh), waits, trial = arena->plans.trial != 0,
+        moved = arena->plans.moved_count != arena->stats.remapped_page_count + arena->stats.release_count;
+    if (trial) gpuarena__trial_end(arena, plan);
+    if (alike && !moved && !trial) {
         plan->failures += 2;                     /* the steps need no plan: they are watched again later */
         gpuarena__plan_fail(plan);
         return;
     }
-    if (alike) {
-        planned = gpuarena__plan_keep(arena, plan);
-        if (!planned) {
-            (void)gpuarena__plans_yield(arena, 0);       /* some memory may be earmarked */
-            planned = plan->clean >= GPUARENA__PLAN_PROVEN && !arena->streams.captured
-                && gpuarena__plan_enter(arena, plan, wanted, gpuarena__plan_pack(arena, plan, wanted));
-        }
-        if (planned) {
-            plan->state = GPUARENA__PLAN_SERVES;
-            plan->clean = 0;
-            return;
-        }
-        (void)gpuarena__plans_yield(arena, 0);   /* some regions may have been obtained, or lost */
-    }
+    if (alike && gpuarena__plan_make(arena, plan)) return;
     waits = alike && plan->clean++ < GPUARENA__PLAN_PROVEN;
     if (plan->seen.count && !waits) gpuarena__plan_fail(plan);
     if (plan->rest || (alike && !waits)) return;
     plan->fresh = plan->seen;
     plan->seen = fresh;
+    if (moved && !alike) gpuarena__plan_try(arena, plan);
 }
 
 /* The record of a kind. A new kind takes the record of the one whose step was longest ago. */
@@ -8011,27 +8196,9 @@ static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
    a few steps, since no block is left then that lay elsewhere. */
 static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
 {
-    gpuarena__error ignored = gpuarena__no_error();
-    uint64_t peak = gpuarena__peak(arena), past;
-    gpuarena__plan *list = arena->plans.list;
-    uint32_t at;
     plan->trimmed = 1;
-    if (!plan->packed && arena->stats.reserved_bytes > peak + peak / 100) {
-        gpuarena__earmarks_end(arena);
-        for (at = 0; at < GPUARENA__PLANS; at++) list[at].packed = 0;    /* no region is theirs now */
-        for (at = 0; at < GPUARENA__PLANS; at++)
-            if (list[at].state == GPUARENA__PLAN_SERVES && !gpuarena__plan_pack_again(arena, &list[at]))
-                gpuarena__plan_fail(&list[at]);
-        if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
-    }
-    peak = gpuarena__peak(arena);
-    past = arena->paged.past_peak_bytes;
-    if (plan->state == GPUARENA__PLAN_RECORDS || !arena->paged.page_bytes
-        || arena->stats.reserved_bytes <= peak) return;
-    (void)gpuarena__resolve_all(arena);
-    (void)gpuarena__pages_release(arena, peak, &ignored);
-    arena->paged.peak_bytes = peak;              /* the release does not forget it */
-    arena->paged.past_peak_bytes = past;
+    if (!plan->packed && gpuarena__may_pack(arena)) gpuarena__plans_pack(arena);
+    if (plan->state != GPUARENA__PLAN_RECORDS) gpuarena__plans_trim(arena);
 }
 
 /* Earmarks memory for a plan that waits: packs it, since pages may have moved meanwhile, or its blocks lie
@@ -8042,7 +8209,7 @@ static void gpuarena__plan_resume(gpuarena *arena, gpuarena__plan *plan)
     uint64_t moved = arena->stats.remapped_page_count;
     int done = 0;
     if (arena->streams.captured) done = gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);
-    else if (plan->moving < GPUARENA__PLAN_PROVEN + 2) done = gpuarena__plan_pack_again(arena, plan);
+    else if (plan->moving < GPUARENA__PLAN_PROVEN + 2) done = gpuarena__plan_pack_again(arena, plan, 0);
     plan->moving = moved != arena->stats.remapped_page_count ? plan->moving + 1 : 0;
     if (done) plan->state = GPUARENA__PLAN_SERVES;
     else gpuarena__plan_fail(plan);
@@ -8053,18 +8220,20 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
 {
     gpuarena__plans *plans = &arena->plans;
     gpuarena__plan *now = plans->now, *plan;
+    uint64_t reserved = arena->stats.reserved_bytes;
     if (arena->config.plan == GPUARENA_PLAN_OFF || arena->config.scrub || arena->config.debug || arena->lost)
         return;
     plans->unit_log2 = gpuarena__lowest_bit(arena->unit);
     if (now) {
         plans->now = NULL;
         gpuarena__update_fast_path(arena);
-        if (now->state == GPUARENA__PLAN_RECORDS) gpuarena__plan_compare(arena, now);
+        if (now->state == GPUARENA__PLAN_RECORDS || plans->trial) gpuarena__plan_compare(arena, now);
         else if (now->state == GPUARENA__PLAN_ENDS || plans->missed > now->seen.count / 8)
             gpuarena__plan_fail(now);
         else now->clean = plans->missed ? 0 : now->clean + 1;
         now->fresh.count = 0;
     }
+    if (plans->trial && now->kind != kind) gpuarena__trial_end(arena, now);
     plan = kind ? gpuarena__plan_of(plans, kind) : NULL;     /* may take the place of the last plan */
     if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan);
     if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
@@ -8077,7 +8246,8 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
     if (plan->state == GPUARENA__PLAN_SERVES && !plan->trimmed && plan->clean >= GPUARENA__PLAN_PROVEN
         && !arena->streams.captured)             /* no page moves while a stream is captured */
         gpuarena__plan_improve(arena, plan);
-    plans->cursor = plans->missed = 0;
+    plans->given_bytes += gpuarena__above(reserved, arena->stats.reserved_bytes);
+    plans->cursor = plans->missed = plans->astray = 0;
     plans->moved_count = arena->stats.remapped_page_count + arena->stats.release_count;
     plan->fresh.count = 0;
     plan->fresh.serial = arena->serial;
@@ -12292,13 +12462,18 @@ static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req
     return 0;
 }
 
-/* Gives up memory that is earmarked for plans, if more would be reserved otherwise than the limit or
-   config.idle_fraction allows, or if it may serve what otherwise takes a segment. */
+/* Has back what was released for the plan of the step under way. If that was not enough, gives up memory that
+   is earmarked for plans, if more would be reserved otherwise than the limit or config.idle_fraction allows,
+   or if it may serve what otherwise takes a segment. */
 static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     const gpuarena__plan *now = arena->plans.now;
     uint64_t page = arena->paged.page_bytes, room, count;
     if (!arena->plans.region_count) return 0;
+    if (now && now->packed && gpuarena__is_paged(arena, req) && gpuarena__plans_regrow(arena, req)) {
+        miss->again = 1;
+        return 0;
+    }
     room = gpuarena__room(arena, NULL);
     if (req->flags & GPUARENA_ALLOC_DEDICATED        /* what is earmarked cannot serve it, only make room */
         && gpuarena__segment_bytes(arena, req, 0) <= room) return 0;
@@ -12732,7 +12907,8 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
         gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
         gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent.stream);
         if (GPUARENA__LIKELY(planned)) node->size |= arena->plans.region_count ? GPUARENA__PLANNED : 0;
-        else if (arena->plans.now) gpuarena__plan_note(arena, index, req.bytes, req.record, 1);
+        if (!GPUARENA__LIKELY(planned && !arena->plans.trial) && arena->plans.now)
+            gpuarena__plan_note(arena, index, req.bytes, req.record, 1);
     }
     gpuarena__unlock(arena);
     return index ? GPUARENA_OK : gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag);

@@ -1,7 +1,7 @@
 /* Planned steps: a program that repeats a step tells the arena where a repetition begins.
    Introduces gpuarena_step and config.plan.
-   From the third repetition on its blocks are where a plan has them: no driver call, no page that moves, and little
-   more memory than the step's peak.
+   From the second repetition on its blocks are where a plan has them: no driver call, no page that moves, and soon
+   little more memory than the step's peak.
    Run: make build/examples/13_planned_steps && build/examples/13_planned_steps;
    without a GPU: with LD_LIBRARY_PATH=build/sim before it */
 #define GPUARENA_IMPLEMENTATION
