@@ -7,16 +7,6 @@
 
 /* ---- Options that mean nothing to a command, and rules that are about nothing */
 
-/* A rule that is about no row would never say anything. */
-static int run_check_applies(const plan *made, const rule *asked, problem *why)
-{
-    const plan_case *last = made->cases + made->case_count - 1;
-    for (const plan_case *each = made->cases; each <= last; each++) {
-        if (rule_matches(asked, each->workload->text, each->chosen->text)) return 0;
-    }
-    return rule_about_none(asked, last->workload->text, last->chosen->text, why);
-}
-
 /* Whether a workload that this policy runs has a row that the rule is about; holes has no workloads. */
 static int run_compares(const plan *made, const rule *asked, const policy *with)
 {
@@ -50,13 +40,16 @@ int run_check_reference(const plan *made, const rule *asked, const char *besides
                        asked->reference);
 }
 
-/* Each is about some row; the policy that it compares with runs, or is raw, which run adds. */
+/* Each is about some row, else it would never say anything; the policy that it compares with runs, or is raw, which
+   run adds. */
 static int run_check_rules(const plan *made, const gate *gates, row_kind kind, problem *why)
 {
     for (size_t index = 0; index < gates->rule_count; index++) {
         const rule *asked = &gates->rules[index];
-        if (run_check_applies(made, asked, why)
-            || run_check_reference(made, asked, row_is_run(kind) ? "raw" : "", why)) return -1;
+        const plan_case *each = made->cases, *last = each + made->case_count - 1;
+        while (each <= last && !rule_matches(asked, each->workload->text, each->chosen->text)) each++;
+        if (each > last) return rule_about_none(asked, last->workload->text, last->chosen->text, why);
+        if (run_check_reference(made, asked, row_is_run(kind) ? "raw" : "", why)) return -1;
     }
     return 0;
 }
