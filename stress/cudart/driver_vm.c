@@ -71,10 +71,10 @@ DRIVER_SERVED(cuMemAddressReserve, 10020, (CUdeviceptr *address, size_t bytes, s
                                            unsigned long long flags),
               (address, bytes, alignment, hint, flags), VM_BEGIN(cuMemAddressReserve, NULL, bytes))
 {
-    uint64_t start;
+    void *start;
     int fits = address && flags == 0 && hint % VM_HOST_PAGE_BYTES == 0;
     int code = fits ? vmem_reserve(self, bytes, alignment, &start) : SIM_INVALID_VALUE;
-    if (code == SIM_SUCCESS) *address = start;
+    if (code == SIM_SUCCESS) *address = (CUdeviceptr)(uintptr_t)start;
     return code;
 }
 

@@ -93,7 +93,7 @@ int mempool_take_back(const engine_call *self, uint64_t address, uint64_t bytes,
    is a use of reserved addresses without access, and if it is GPU work, its device is lost with SIM_ILLEGAL_ADDRESS.
    Costs: rows vm_* of costs.h; per MiB what is given access, and what goes: whichever call lets it go. */
 
-int vmem_reserve(engine_call *self, uint64_t bytes, uint64_t alignment, uint64_t *address);
+int vmem_reserve(engine_call *self, uint64_t bytes, uint64_t alignment, void **address);
 int vmem_release(engine_call *self, uint64_t address, uint64_t bytes);
 int vmem_create(engine_call *self, uint64_t bytes, int is_shared, uint64_t *handle);
 int vmem_destroy(engine_call *self, uint64_t handle, uint64_t bytes);

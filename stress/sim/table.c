@@ -159,15 +159,8 @@ TABLE_ENTRY(memory, info, INFO, 0, table_info(call.device, kind, free_bytes, tot
 
 /* ---- Virtual memory, as cuMemAddressReserve to cuMemUnmap */
 
-static int table_reserve(engine_call *call, void **address, uint64_t bytes, uint64_t alignment)
-{
-    uint64_t reserved;
-    int code = address ? vmem_reserve(call, bytes, alignment, &reserved) : SIM_INVALID_VALUE;
-    if (code == SIM_SUCCESS) *address = (void *)(uintptr_t)reserved;
-    return code;
-}
-
-TABLE_ENTRY(vm, reserve, VM_RESERVE, bytes, table_reserve(&call, address, bytes, alignment))
+TABLE_ENTRY(vm, reserve, VM_RESERVE, bytes,
+            address ? vmem_reserve(&call, bytes, alignment, address) : SIM_INVALID_VALUE)
 TABLE_ENTRY(vm, release, VM_RELEASE, 0, vmem_release(&call, (uint64_t)(uintptr_t)address, bytes))
 TABLE_ENTRY(vm, create, VM_CREATE, bytes,
             page ? vmem_create(&call, bytes, (traits & GPUARENA_PAGE_SHARED) != 0, page) : SIM_INVALID_VALUE)

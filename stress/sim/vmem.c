@@ -53,7 +53,7 @@ static int vmem_find_mapped(const sim_device *device, const char *action, uint64
     return code;
 }
 
-int vmem_reserve(engine_call *self, uint64_t bytes, uint64_t alignment, uint64_t *address)
+int vmem_reserve(engine_call *self, uint64_t bytes, uint64_t alignment, void **address)
 {
     sim_device *device = self->device;
     uint64_t offset;
@@ -61,7 +61,7 @@ int vmem_reserve(engine_call *self, uint64_t bytes, uint64_t alignment, uint64_t
     if (devmem_reserve(&device->memory, bytes, alignment, engine_address(device, 0), &offset) != DEVMEM_OK) {
         return SIM_OUT_OF_MEMORY;
     }
-    *address = engine_address(device, offset);
+    *address = (void *)(uintptr_t)engine_address(device, offset);
     self->cost_ns = engine_cost_ns(device, SIM_COST_VM_RESERVE, bytes);
     return SIM_SUCCESS;
 }
