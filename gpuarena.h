@@ -1039,12 +1039,13 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
                 which it must still grant, and addresses for it. MANAGED memory needs no free memory.
      Otherwise  the result of an alloc_ex that had to grow by alignment - config.alignment bytes more, for the
                 driver's worst start of a segment. Only misuse is recorded.
-     Too strict alloc_ex may serve what this denies in five cases: idle memory must be released first, above a
+     Too strict alloc_ex may serve what this denies in six cases: idle memory must be released first, above a
                 lowered limit or by release PRESSURE; memory that is earmarked for a plan (see PLANS), also in
                 other arenas of the tree, must be given up first; GPUARENA_ALLOC_DEDICATED with an alignment
                 above config.alignment, since only the driver knows how a segment will be aligned; ASYNC
                 memory that was given back while a stream still used it, which info counts as free after a
-                wait; and, with config.debug, a block that fits in what the driver has rounded up to.
+                wait; beside a capture, memory that a stream new to the arena would have to wait for; and,
+                with config.debug, a block that fits in what the driver has rounded up to.
      Cost       O(blocks + segments). Driver: memory.info, capture.active; of other arenas of the tree also
                 the group events. */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
@@ -13045,22 +13046,25 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
 }
 
 /* Tells whether growth could serve the request, as far as can be known without an attempt, with idle memory
-   of other arenas of the tree. Inside a callback the others are not asked. */
-static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__request *req)
+   of other arenas of the tree. Inside a callback the others are not asked. captured 1: a stream is captured, so
+   that no idle memory moves or goes back. */
+static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__request *req, int captured)
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena__reclaim reclaim = GPUARENA_INIT;
     const gpuarena *root = gpuarena__family_root(arena);
-    uint64_t idle, need = gpuarena__need(arena, req, &idle), more = gpuarena__above(need, idle);
-    uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes;
+    uint64_t idle, need = gpuarena__need(arena, req, &idle), more, kept, free_bytes;
     int could = 1;
+    if (captured) idle = 0;
+    more = gpuarena__above(need, idle);
+    kept = arena->stats.reserved_bytes - idle;
     if (!need || req->flags & GPUARENA_ALLOC_TRY || kept > arena->limit) return GPUARENA_OUT_OF_MEMORY;
     if (req->alignment > arena->unit && gpuarena__begins_segment(req))
         return GPUARENA_OUT_OF_MEMORY;           /* the driver may align its segment to the unit alone */
     if (gpuarena__is_orderless(arena, req->stream, &error)) return error.result;
     if (need > arena->limit - kept) return GPUARENA_OUT_OF_MEMORY;
     if (gpuarena__is_paged(arena, req) && need <= idle) return GPUARENA_OK; /* by moving pages */
-    if (arena->has_family && gpuarena__is_tied()) could = gpuarena__room(arena, NULL) >= more;
+    if (arena->has_family && (captured || gpuarena__is_tied())) could = gpuarena__room(arena, NULL) >= more;
     else if (arena->has_family) {
         reclaim.own = arena->stats.reserved_bytes + arena->growing;
         reclaim.predicts = 1;
@@ -13079,6 +13083,8 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena__request req;
+    uint32_t takes = GPUARENA__AVAILABLE_AFTER_SYNC;
+    int captured;
     if (arena->lost && request->bytes) return GPUARENA_DEVICE_LOST;
     if (!gpuarena__request_check(arena, request, &req, &error))
         return error.result == GPUARENA_INVALID_ARGUMENT
@@ -13086,13 +13092,14 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
     if (!req.bytes) return GPUARENA_OK;
     if (req.stream != GPUARENA_ANY_STREAM) req.record = gpuarena__stream_find(arena, req.stream);
     req.home = arena->streams.list[req.record].home;
-    if (arena->stats.reserved_bytes <= arena->limit && !gpuarena__needs_new(&req)) {
-        int no_wait = req.flags & GPUARENA_ALLOC_TRY || req.home || gpuarena__ask_capturing(arena, &error);
-        uint32_t takes = no_wait ? GPUARENA__AVAILABLE_NOW : GPUARENA__AVAILABLE_AFTER_SYNC;
-        if (arena->lost) return GPUARENA_DEVICE_LOST;        /* the query of a stream has found the loss */
-        if (gpuarena__could_serve(arena, &req, takes)) return GPUARENA_OK;
-    }
-    return gpuarena__can_grow(arena, &req);
+    captured = !(req.flags & GPUARENA_ALLOC_TRY) && gpuarena__ask_capturing(arena, &error);
+    if (req.flags & GPUARENA_ALLOC_TRY || captured) takes = GPUARENA__AVAILABLE_NOW;
+    if (captured && req.record && arena->config.streams == GPUARENA_STREAMS_STEAL
+        && !gpuarena__ask_captured(arena, req.stream, NULL)) takes = GPUARENA__AVAILABLE_AFTER_STREAMS;
+    if (arena->lost) return GPUARENA_DEVICE_LOST;            /* the query of a stream has found the loss */
+    if (arena->stats.reserved_bytes <= arena->limit && gpuarena__could_serve(arena, &req, takes))
+        return GPUARENA_OK;
+    return gpuarena__can_grow(arena, &req, captured);
 }
 
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request)
