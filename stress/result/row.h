@@ -55,7 +55,7 @@ struct record;
     X(PENDING_PEAK, "pending_peak_bytes", BYTES, COUNTED, LESS, \
       "the most that was free, but for the stream alone that had freed it") \
     X(ALLOCS, "allocs", COUNT, COUNTED, NEITHER, "of ops the allocations") \
-    X(THREADS, "threads", KEY, COUNTED, NEITHER, "threads that made the operations; empty where batch varies them: stress help threads")
+    X(THREADS, "threads", KEY, COUNTED, NEITHER, "threads of the operations (stress help threads); empty: they vary")
 /* Of `run`, behind those: kinds of allocations apart; with --rate, how long operations were waited for. */
 #define ROW_APART_COLUMNS(X) \
     X(MISSES, "misses", COUNT, COUNTED, LESS, "allocations that called the driver") \
