@@ -7031,7 +7031,8 @@ static int gpuarena__place_have(gpuarena *arena, const gpuarena__request *req, g
     }
     lack = gpuarena__above(gpuarena__whole(req->bytes, page), gpuarena__idle_bytes(arena, 0));
     need = gpuarena__whole(need + req->room, page);
-    if (!gpuarena__growth_granted(arena, lack, error) || !gpuarena__span_reserve(arena, need, error)) return 0;
+    if (!gpuarena__growth_granted(arena, lack, error)
+        || !gpuarena__span_reserve(arena, need, error)) return 0;
     *fresh = 1;
     return gpuarena__place_find(arena, req, 0, place);
 }
@@ -13046,8 +13047,8 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
 }
 
 /* Tells whether growth could serve the request, as far as can be known without an attempt, with idle memory
-   of other arenas of the tree. Inside a callback the others are not asked. captured 1: a stream is captured, so
-   that no idle memory moves or goes back. */
+   of other arenas of the tree. Inside a callback the others are not asked. captured 1: a stream is captured,
+   and no idle memory moves or goes back. */
 static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__request *req, int captured)
 {
     gpuarena__error error = gpuarena__no_error();
