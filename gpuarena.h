@@ -6887,7 +6887,7 @@ static int gpuarena__commit_map(gpuarena *arena, const gpuarena__commit *commit,
     uint64_t near = arena->plans.making == GPUARENA__MAKES_REGION ? GPUARENA__ACCESS_NEAR : 0;
     uint32_t next = commit->first, last = next, from = commit->claimed, at;
     while (gpuarena__hole_next(arena, &hole)) {
-        if (hole.begin - end >= near) {
+        if (!end || hole.begin - end >= near) {
             if (!gpuarena__commit_access(arena, begin, end, error)) return 0;
             begin = hole.begin;
         }
