@@ -7502,14 +7502,15 @@ static void gpuarena__pack_clear(gpuarena__pack *pack)
     for (list = 0; list < 4 * pack->windows; list++) pack->lists[list].count = 0;
 }
 
-/* Sorts the blocks, and places none; early 1: the earliest first of those that are of one size. */
-static void gpuarena__pack_begin(gpuarena__pack *pack, int early)
+/* Sorts the blocks, and places none; early 1: the earliest first of those that are of one size; keeps 1: first
+   of all those that cross into the next step, as they lie there now. */
+static void gpuarena__pack_begin(gpuarena__pack *pack, int early, int keeps)
 {
     uint32_t at;
     for (at = 0; at < pack->count; at++) {
         const gpuarena__packed *one = &pack->blocks[at];
-        uint32_t rank = early ? UINT32_MAX - one->from : one->to - one->from + one->wrap;
-        pack->keys[at] = one->units << 32 | rank;
+        uint32_t rank = early ? (uint32_t)GPUARENA__PLAN_MOST - one->from : one->to - one->from + one->wrap;
+        pack->keys[at] = (uint64_t)(keeps && one->wrap) << 63 | one->units << 24 | rank;
         pack->order[at] = at;
     }
     GPUARENA__SORT(uint32_t, pack->order, pack->count, pack->keys[one] > pack->keys[other]);
@@ -7672,7 +7673,7 @@ static int gpuarena__pack_twice(gpuarena__pack *pack)
     gpuarena__pack_enter(pack, 1);
     top = pack->top;
     if (top <= pack->peak + pack->peak / 256) return 1;
-    gpuarena__pack_begin(pack, 1);
+    gpuarena__pack_begin(pack, 1, 0);
     if (gpuarena__pack_place(pack, pack->count) && pack->top < top) gpuarena__pack_enter(pack, 1);
     else pack->top = top;
     return 1;
@@ -7722,7 +7723,7 @@ static int gpuarena__pack_make(gpuarena *arena, gpuarena__pack *pack, const gpua
     gpuarena__pack_fill(pack, record);
     list_bytes = gpuarena__pack_reserve(arena, pack, keeps ? arena->nodes.chunk_count * GPUARENA__CHUNK : 0);
     if (list_bytes) {
-        gpuarena__pack_begin(pack, 0);
+        gpuarena__pack_begin(pack, 0, keeps);
         if (!keeps) done = gpuarena__pack_twice(pack);
         else {
             gpuarena__pack_gaps(arena, pack, plan, record);

@@ -43,10 +43,12 @@ static int is_free(const placed *blocks, uint32_t count, const placed *one, uint
 }
 
 static int early;                                /* of one size: the earliest first, not the longest-lived */
+static int crossing;                             /* first of all what is there in the next step, too */
 
 static int by_size(const void *left, const void *right)
 {
     const placed *one = left, *other = right;
+    if (crossing && !one->wrap != !other->wrap) return one->wrap ? -1 : 1;
     if (one->units != other->units) return one->units < other->units ? 1 : -1;
     if (early) return one->from < other->from ? -1 : 1;
     return life(one) < life(other) ? 1 : -1;
@@ -57,6 +59,7 @@ static uint64_t place_slowly(placed *blocks, uint32_t count, uint64_t peak, int 
 {
     uint64_t top = 0, bottom = 0;
     early = in_order_of_time;
+    crossing = 0;
     qsort(blocks, count, sizeof *blocks, by_size);
     for (uint32_t at = 0; at < count; at++) {
         placed *one = &blocks[at];
@@ -189,6 +192,7 @@ static void keep_slowly(uint32_t count)
     uint32_t placed_count = gap_count, left_count = 0;
     placed *left = blocks + gap_count + count;
     early = 0;
+    crossing = 1;
     qsort(blocks + gap_count, count, sizeof *blocks, by_size);
     for (uint32_t at = gap_count; at < gap_count + count; at++) {
         placed one = blocks[at];
