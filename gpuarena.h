@@ -8157,8 +8157,8 @@ static void gpuarena__trial_end(gpuarena *arena, gpuarena__plan *plan)
 }
 
 /* A step has been recorded. A plan is made if it is the same as the one before, and pages moved or memory was
-   released in it, or it was a trial. */
-static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
+   released in it, or it was a trial. again 1: the step that begins is of its kind, too. */
+static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan, int again)
 {
     gpuarena__sequence fresh = plan->fresh;
     int alike = gpuarena__is_same_step(&plan->seen, &fresh), waits, trial = arena->plans.trial != 0,
@@ -8175,7 +8175,7 @@ static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
     if (plan->rest || (alike && !waits)) return;
     plan->fresh = plan->seen;
     plan->seen = fresh;
-    if (moved && !alike) gpuarena__plan_try(arena, plan);
+    if (moved && !alike && again) gpuarena__plan_try(arena, plan);
 }
 
 /* The record of a kind. A new kind takes the record of the one whose step was longest ago. */
@@ -8230,13 +8230,13 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
     if (now) {
         plans->now = NULL;
         gpuarena__update_fast_path(arena);
-        if (now->state == GPUARENA__PLAN_RECORDS || plans->trial) gpuarena__plan_compare(arena, now);
+        if (now->state == GPUARENA__PLAN_RECORDS || plans->trial)
+            gpuarena__plan_compare(arena, now, now->kind == kind);
         else if (now->state == GPUARENA__PLAN_ENDS || plans->missed > now->seen.count / 8)
             gpuarena__plan_fail(now);
         else now->clean = plans->missed ? 0 : now->clean + 1;
         now->fresh.count = 0;
     }
-    if (plans->trial && now->kind != kind) gpuarena__trial_end(arena, now);
     plan = kind ? gpuarena__plan_of(plans, kind) : NULL;     /* may take the place of the last plan */
     if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan);
     if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
