@@ -309,10 +309,11 @@ $(EXAMPLE_SOURCES:%.c=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/%.o $(IMPLEMENTATION
 	@echo "  LINK $@"
 	$(Q)$(LINK) -o $@ $^ $(call LINK_CUDART,$(RUNS_ON_CUDA)) $(if $(CUDA),-lpthread,$(LIBS))
 
+COMMA := ,
 $(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%): $(BUILD)/%: %.cu gpuarena.h examples/example.h examples/gpuarena.hpp $(BUILD)/stamp.flags | $(CUDART)
 	@mkdir -p $(@D)
 	@echo "  NVCC $<"
-	$(Q)$(NVCC) -std=c++17 $(addprefix -Xcompiler ,$(CPPFLAGS) $(CFLAGS)) -I. -cudart shared -L$(BUILD)/sim -o $@ $< -lpthread -Xlinker -rpath -Xlinker $(CUDA_LIBS)
+	$(Q)$(NVCC) -std=c++17 $(addprefix -Xcompiler ,$(subst $(COMMA),\\$(COMMA),$(CPPFLAGS) $(CFLAGS))) -I. -cudart shared -L$(BUILD)/sim -o $@ $< -lpthread -Xlinker -rpath -Xlinker $(CUDA_LIBS)
 
 $(EXAMPLE_CXX_SOURCES:%.cc=$(BUILD)/%): private OPTIMISED = -O0
 $(EXAMPLE_CXX_SOURCES:%.cc=$(BUILD)/%): $(BUILD)/%: %.cc gpuarena.h examples/gpuarena.hpp $(BUILD)/stamp.flags | $(CUDART)

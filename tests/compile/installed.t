@@ -34,10 +34,10 @@ sub files_below { return sort grep { -f || -l } split /\n/, qx{find '$_[0]'} }
 ok(make('-s', 'toolkit', 'CUDA_HOME=/nonexistent') =~ m{ left out are .* examples/04_drop_in .* examples/14_cxx },
    'without a toolkit the examples that need one are named');
 
-# ---- what is said to the linker, all but nvcc hear; what is said to the compiler, nvcc too
-my @commands = split /\n/, qx{make -nB V=1 CFLAGS=-DTOLD LDFLAGS=-Wl,-O7 'BUILD=$folder/none' @{[defined $cuda_home ? "CUDA_HOME='$cuda_home'" : '']} everything 2>&1} =~ s/\\\n//gr;
+# ---- what is said to the linker, all but nvcc hear; what is said to the compiler, nvcc too, which would part it at commas
+my @commands = split /\n/, qx{make -nB V=1 CFLAGS='-DTOLD -DPAIR=1,2' LDFLAGS=-Wl,-O7 'BUILD=$folder/none' @{[defined $cuda_home ? "CUDA_HOME='$cuda_home'" : '']} everything 2>&1} =~ s/\\\n//gr;
 my @links = grep { / -o / && !/ -c |nvcc / } @commands;
-is(join("\n", grep { /nvcc -/ && !/ -Xcompiler -DTOLD / } @commands), '', "CFLAGS are nvcc's, too");
+is(join("\n", grep { /nvcc -/ && !/ -Xcompiler -DTOLD -Xcompiler -DPAIR=1\\\\,2 / } @commands), '', "CFLAGS are nvcc's, too");
 is(join("\n", grep { !/ -Wl,-O7 / } @links), '', 'LDFLAGS are for every program and library');
 ok(@links > 20, scalar(@links) . ' are linked');
 
