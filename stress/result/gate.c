@@ -642,8 +642,9 @@ static interval gate_limit(const gate *self, const row *of, gate_verdict *made)
 static void gate_same_row(const gate *self, const row *of, const gate_verdict *made, interval *value, interval *limit)
 {
     const rule *judged = made->judged;
+    const size_t own = case_find(&self->by_found, of, row_policy(of));
     if (!judged->reference || rule_refers_to_base(judged)
-        || case_find(&self->by_found, of, judged->reference) != case_find(&self->by_found, of, row_policy(of))) return;
+        || case_find(&self->by_found, of, judged->reference) != own) return;
     value->is_timed = limit->is_timed = 0;
     value->low = value->high = value->middle;
     limit->low = limit->high = rule_limit(judged, value->middle);

@@ -121,7 +121,8 @@ int sim_costs_read(const char *path, sim_costs *costs, problem *why)
     char text[COSTS_LINE_BYTES];
     slice line = { text, 0 };
     int more;
-    while ((more = costs_next_line(&file, in, text, &line.length)) > 0 && !costs_read_line(&file, line, &read)) continue;
+    do more = costs_next_line(&file, in, text, &line.length);
+    while (more > 0 && !costs_read_line(&file, line, &read));
     fclose(in);
     if (more != 0) return -1;                    /* no line, or one that is wrong */
     *costs = read;
