@@ -1,7 +1,4 @@
-/* Order and statistics; threads that begin together. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE                              /* processors of a thread */
-#endif
+/* Order and statistics. */
 #include "rounds.h"
 
 #include <math.h>
@@ -147,28 +144,13 @@ typedef struct crowd_thread {
     pthread_t handle;
     crowd    *of;
     void     *member;
-    size_t    number, count;                     /* of all */
     uint64_t  begin_ns, end_ns;
 } crowd_thread;
-
-/* Gives each thread a processor of its own, if this program may use as many. A scheduler would leave two on one
-   processor for as long as a lap takes. */
-static void crowd_pin(const crowd_thread *self)
-{
-    cpu_set_t allowed, own;
-    size_t processor = 0, before = self->number;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) || (size_t)CPU_COUNT(&allowed) < self->count) return;
-    while (!CPU_ISSET(processor, &allowed) || before--) processor++;
-    CPU_ZERO(&own);
-    CPU_SET(processor, &own);
-    (void)sched_setaffinity(0, sizeof own, &own);
-}
 
 static void *crowd_thread_main(void *user)
 {
     crowd_thread *self = user;
     int state;
-    crowd_pin(self);
     if (self->of->warm) self->of->warm(self->member);
     __atomic_add_fetch(&self->of->ready, 1, __ATOMIC_RELEASE);
     while ((state = __atomic_load_n(&self->of->state, __ATOMIC_ACQUIRE)) == CROWD_WAIT) sched_yield();
@@ -187,8 +169,7 @@ int crowd_run(crowd_work *warm, crowd_work *work, void *members, size_t count, s
     size_t started = 0;
     uint64_t begin_ns = UINT64_MAX, end_ns = 0;
     for (; started < count; started++) {
-        threads[started] = (crowd_thread){ .of = &all, .member = (char *)members + started * bytes, .number = started,
-                                            .count = count };
+        threads[started] = (crowd_thread){ .of = &all, .member = (char *)members + started * bytes };
         if (pthread_create(&threads[started].handle, NULL, crowd_thread_main, &threads[started])) break;
     }
     while (started == count && __atomic_load_n(&all.ready, __ATOMIC_ACQUIRE) < count) sched_yield();

@@ -69,10 +69,9 @@ enum { CROWD_MOST = 64 };
 
 typedef void crowd_work(void *member);
 
-/* Each of the members, an array of so many (at most CROWD_MOST) of so many bytes, works on a thread of its own, which
-   has a processor of its own if this program may use as many, and warms there before any begins (NULL: does not);
-   returns when all have ended. *ns: what their work took. -1 and a problem: a thread cannot be started, and no work
-   was done. */
+/* Each of the members, an array of so many (at most CROWD_MOST) of so many bytes, works on a thread of its own, and
+   warms there before any begins (NULL: does not); returns when all have ended. *ns: what their work took. -1 and a
+   problem: a thread cannot be started, and no work was done. */
 int crowd_run(crowd_work *warm, crowd_work *work, void *members, size_t count, size_t bytes, uint64_t *ns,
               problem *why);
 

@@ -1,8 +1,12 @@
 /* Subjects, pairs and lanes, and rounds over them; pairs among free blocks; instructions, by callgrind. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE                              /* processors of a thread */
+#endif
 #include "stage.h"
 
 #include <errno.h>
 #include <math.h>
+#include <sched.h>
 #include <sys/wait.h>
 
 #include "../base/progress.h"
@@ -323,10 +327,24 @@ int pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena
     return problem_set(why, EXIT_HARNESS, "%s: block refused: %d", subject_name(on->kind), self->failed);
 }
 
+/* Gives each thread a processor of its own, if this program may use as many. A scheduler would leave two on one
+   processor for as long as a lap takes. */
+static void pairs_pin(const pairs *self)
+{
+    cpu_set_t allowed, own;
+    size_t processor = 0, before = self->number;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) || (size_t)CPU_COUNT(&allowed) < self->crowd_count) return;
+    while (!CPU_ISSET(processor, &allowed) || before--) processor++;
+    CPU_ZERO(&own);
+    CPU_SET(processor, &own);
+    (void)sched_setaffinity(0, sizeof own, &own);
+}
+
 /* A tenth of the pairs is for warming up. */
 static void pairs_warm_lap(void *user)
 {
     pairs *self = user;
+    pairs_pin(self);
     pairs_run(self, self->lap / 10);
 }
 
@@ -339,7 +357,11 @@ static void pairs_lap(void *user)
 int pairs_crowd_ns(pairs *crowd, size_t count, uint64_t each, double *ns, problem *why)
 {
     uint64_t span_ns = 0;
-    for (size_t index = 0; index < count; index++) crowd[index].lap = each;
+    for (size_t index = 0; index < count; index++) {
+        crowd[index].lap = each;
+        crowd[index].number = index;
+        crowd[index].crowd_count = count;
+    }
     if (crowd_run(pairs_warm_lap, pairs_lap, crowd, count, sizeof *crowd, &span_ns, why)) return -1;
     *ns = (double)span_ns / (double)(each * count);
     return 0;

@@ -88,6 +88,7 @@ typedef struct pairs {
     uint32_t        at;                          /* in sizes, modulo PAIRS_SIZES */
     int             failed;                      /* a call did: 0, or a code */
     uint64_t        lap;                         /* pairs that it does beside others */
+    size_t          number, crowd_count;         /* its own among them, from 0; of all */
     uint64_t        sizes[PAIRS_SIZES];          /* few enough to stay in a cache */
 } pairs;
 
@@ -105,7 +106,8 @@ void pairs_counted(pairs *self, uint64_t count);
 
 /* ---- Pairs on several threads at once */
 
-/* Each of these does so many pairs on a thread of its own; they begin together, warm. The time from the first one's
+/* Each of these does so many pairs on a thread of its own, on a processor of its own if this program may use as many;
+   they begin together, warm. The time from the first one's
    begin to the last one's end, over the pairs of all: what a pair takes, as throughput has it. -1 and a problem: a
    thread cannot be started. */
 int pairs_crowd_ns(pairs *crowd, size_t count, uint64_t each, double *ns, problem *why);
