@@ -107,9 +107,8 @@ void pairs_counted(pairs *self, uint64_t count);
 /* ---- Pairs on several threads at once */
 
 /* Each of these does so many pairs on a thread of its own, on a processor of its own if this program may use as many;
-   they begin together, warm. The time from the first one's
-   begin to the last one's end, over the pairs of all: what a pair takes, as throughput has it. -1 and a problem: a
-   thread cannot be started. */
+   they begin together, warm. The time from the first one's begin to the last one's end, over the pairs of all: what a
+   pair takes, as throughput has it. -1 and a problem: a thread cannot be started. */
 int pairs_crowd_ns(pairs *crowd, size_t count, uint64_t each, double *ns, problem *why);
 
 enum { STAGE_ARENAS = 2, STAGE_LANES = 2 * STAGE_ARENAS, STAGE_COUNTED_PAIRS = 5000 };
