@@ -216,13 +216,13 @@
           or cannot take
        9. with sub-arenas or a parent: have the other arenas of the tree release idle memory, if that makes
           room, and start again; then call config.pressure, and start again if it says so
-     Before stage 3 what went back for a packed plan is created again, if the step under way is the plan's, and
-     the limit allows it, whatever config.idle_fraction is. Otherwise plans end there, if growth would exceed
-     the limit or what config.idle_fraction allows, or if they might serve what otherwise takes a segment, and
-     before stage 9 in any case; then the stages start again. If all stages fail, nothing has changed, except
-     that idle memory may have been released, here and in other arenas of the tree, pages may have moved, what
-     went back for a plan may be there again, plans may have ended, and the stream may wait for others. New
-     memory that the driver or a capture keeps from going back stays as free memory.
+     Before stage 3 what went back for a packed plan is created again, if the step under way is the plan's,
+     the limit allows it, and config.idle_fraction is not negative. Otherwise plans end there, if growth would
+     exceed the limit or what config.idle_fraction allows, or if they might serve what otherwise takes a
+     segment, and before stage 9 in any case; then the stages start again. If all stages fail, nothing has
+     changed, except that idle memory may have been released, here and in other arenas of the tree, pages may
+     have moved, what went back for a plan may be there again, plans may have ended, and the stream may wait
+     for others. New memory that the driver or a capture keeps from going back stays as free memory.
      streams=events leaves out stage 6; streams=same also leaves out stages 2 and 5, and the waits for streams
      in stage 7.
 
@@ -316,8 +316,8 @@
        than 1 %, and enough of it can go back: idle pages move for that, and new ones are created if these are
        too few. The packed plan, beside what is live then, must fit into the live peak and the share
        config.idle_fraction of it, or into reserved memory. Then idle pages beyond the peak go back to the
-       driver. The first step that needs more than its plan has creates as many again, if the limit allows,
-       whatever config.idle_fraction is.
+       driver. The first step that needs more than its plan has creates as many again, if the limit allows
+       it and config.idle_fraction is not negative.
      - Otherwise the addresses are first those that the blocks had: so if memory has a hole for each 64 pages
        or fewer. For blocks without a place there, up to 1/64 of the peak is added for each stream. If more is
        needed, two repetitions more must be alike and move pages. Then the plan is packed, or, if it does not
@@ -7505,8 +7505,8 @@ static void gpuarena__pack_clear(gpuarena__pack *pack)
     for (list = 0; list < 4 * pack->windows; list++) pack->lists[list].count = 0;
 }
 
-/* Sorts the blocks, and places none; early 1: the earliest first of those that are of one size; keeps 1: first
-   of all those that cross into the next step, as they lie there now. */
+/* Sorts the blocks, and places none; early 1: the earliest first of those that are of one size; keeps 1:
+   first of all those that cross into the next step, as they lie there now. */
 static void gpuarena__pack_begin(gpuarena__pack *pack, int early, int keeps)
 {
     uint32_t at;
@@ -7860,7 +7860,7 @@ static int gpuarena__plans_regrow(gpuarena *arena, const gpuarena__request *req)
     more.room = 0;
     more.flags = 0;
     plans->given_bytes = 0;
-    if (!more.bytes || more.bytes > gpuarena__room(arena, NULL)) return 0;
+    if (!more.bytes || more.bytes > gpuarena__room(arena, NULL) || arena->config.idle_fraction < 0) return 0;
     plans->making = GPUARENA__MAKES_SPARE;
     index = gpuarena__pages_grow(arena, &more, &ignored);
     plans->making = GPUARENA__MAKES_BLOCK;
