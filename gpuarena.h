@@ -7191,10 +7191,10 @@ GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(gpuarena__plans *plans
                                                           uint32_t record)
 {
     const gpuarena__sequence *sequence = &plans->now->seen;
-    uint32_t away, side, at, reach;
+    uint32_t away, side, at, farthest;
     if (plans->astray_at != plans->cursor) plans->astray = 0;
-    reach = (uint32_t)gpuarena__min((uint64_t)3 << plans->astray, GPUARENA__PLAN_NEAR);
-    for (away = 0; away < reach; away++)
+    farthest = (uint32_t)gpuarena__min((uint64_t)3 << plans->astray, GPUARENA__PLAN_NEAR);
+    for (away = 0; away < farthest; away++)
         for (side = 0; side < 2; side++) {
             gpuarena__planned *one;
             at = side ? plans->cursor - away : plans->cursor + away;
