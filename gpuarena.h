@@ -318,11 +318,12 @@
        config.idle_fraction of it, or into reserved memory. Then idle pages beyond the peak go back to the
        driver. The first step that needs more than its plan has creates as many again, if the limit allows
        it and config.idle_fraction is not negative.
-     - Otherwise the addresses are first those that the blocks had: so if memory has a hole for each 64 pages
-       or fewer. For blocks without a place there, up to 1/64 of the peak is added for each stream. If more is
-       needed, two repetitions more must be alike and move pages. Then the plan is packed, or, if it does not
-       fit, the kind is recorded anew. A plan of such addresses is packed after two steps that it served
-       throughout; if that may not be, it stays as it is.
+     - Otherwise, as where memory has a hole for each 64 pages or fewer, the addresses are first those that
+       the blocks had. Blocks that are live when the plan is made keep theirs before others do. For blocks
+       without a place there, up to 1/64 of the peak is added for each stream. If more is needed, two
+       repetitions more must be alike and move pages. Then the plan is packed, or, if it does not fit, the
+       kind is recorded anew. A plan of such addresses is packed after two steps that it served throughout; if
+       that may not be, it stays as it is.
      - The memory of a plan counts as pending or cached memory, but only the plan's blocks are put there.
      - A plan is only a hint. A request that differs from the recorded one, or whose memory is still in use or
        waits for another stream, is served in the ordinary way. A request that comes early or late, among the
