@@ -6891,12 +6891,12 @@ static int gpuarena__commit_map(gpuarena *arena, const gpuarena__commit *commit,
     uint64_t near = arena->plans.making == GPUARENA__MAKES_REGION ? GPUARENA__ACCESS_NEAR : 0;
     uint32_t next = commit->first, last = next, from = commit->claimed, at;
     while (gpuarena__hole_next(arena, &hole)) {
+        gpuarena__range *range = gpuarena__page_at(arena, hole.begin, &page);
         if (!end || hole.begin - end >= near) {
             if (!gpuarena__commit_access(arena, begin, end, error)) return 0;
             begin = hole.begin;
         }
         end = hole.end;
-        gpuarena__range *range = gpuarena__page_at(arena, hole.begin, &page);
         for (*reached = hole.begin; *reached < hole.end; *reached += bytes) {
             gpuarena__handle handle;
             if (next < paged->spare_count) handle = paged->spare[next++];
