@@ -91,7 +91,6 @@ static inline void space_adopt_uncleared(const gpuarena_stats *stats)
 static inline void space_audit_tags(const gpuarena_stats *stats)
 {
     if (stats->live_bytes != space.live_bytes) space_blame("live is not what live blocks occupy");
-    if (space.struck) space_adopt_uncleared(stats);
     if (stats->live_peak_bytes != space.live_peak_bytes) space_blame("the peak of live is not the highest");
     for (int tag = 0; tag < SPACE_OWN_TAG; tag++) {
         gpuarena_tag_stats found;
@@ -195,6 +194,7 @@ static inline void space_audit(int whole)
         space_recount();
         space.last_mark = gpuarena_mark(space.arena);
     }
+    if (space.struck) space_adopt_uncleared(&stats);
     const char *sums = wrong_sums(&stats), *differs = space_wrong_counts(&stats);
     if (sums) space_blame("%s", sums);
     if (differs) space_blame("the statistics: %s", differs);
@@ -710,7 +710,7 @@ static inline int space_open(uint64_t device_bytes, const char *text, char detai
     space.busy = device_bytes <= SPACE_BUSY;
     space.fault.kind = SPACE_KINDS;
     space.struck = space.small;                  /* sums alone prove nothing where handles are large */
-    space_handle_part = space.small || space.busy ? 2 : 256;
+    space_handle_part = space.small || space.busy ? 2 : 4096;    /* 4096: none are large, for sums to prove it */
     detail[0] = '\0';
     space_begin_streams();
     space.tags[SPACE_OWN_TAG] = 77;

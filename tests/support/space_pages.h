@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-static uint64_t space_handle_part = 256;         /* 2: large handles, though the device is small */
+static uint64_t space_handle_part = 4096;        /* 2: large handles, though the device is small */
 #define GPUARENA__HANDLE_PART space_handle_part
 #define GPUARENA_STATIC
 #ifdef GPUARENA_H
