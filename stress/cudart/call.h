@@ -92,7 +92,10 @@ int attributes_of(const sim_device *device, enum cudaDeviceAttr attribute);  /* 
 void refused_print(FILE *out);                   /* a line for each that was: "refused NAME COUNT" */
 
 /* ---- Pinned memory of the host: which blocks cudaHostAlloc and cudaMallocHost gave, and on behalf of which device.
-        Managed memory, which cudaMallocManaged gave, is of the same sort here. One thread at a time */
+        Managed memory, which cudaMallocManaged gave, is of the same sort here, and so is the program's own that
+        cudaHostRegister was given. One thread at a time */
+
+typedef enum host_kind { HOST_PINNED, HOST_MANAGED, HOST_REGISTERED } host_kind;
 
 typedef struct host_block {
     treap_node  place;                           /* by address */
@@ -100,7 +103,7 @@ typedef struct host_block {
     uint64_t    bytes;
     uint64_t    machine;                         /* its handles.serial: it may be gone */
     int         ordinal;
-    int         is_managed;
+    host_kind   kind;
 } host_block;
 
 void  host_reset(const sim_device *owner);       /* gives back what this device's calls obtained */

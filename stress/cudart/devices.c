@@ -3,6 +3,8 @@
 #include "../sim/memory.h"
 #include "call.h"
 
+#include <strings.h>
+
 #include <cuda_profiler_api.h>                   /* last: an older toolkit lacks it, and another's brings its types */
 
 /* ---- Attributes: the limits of a device of compute capability 9.0, and its place on the bus */
@@ -143,14 +145,33 @@ CUDART_SERVED(cudaDeviceGetAttribute, (int *value, enum cudaDeviceAttr attribute
     return value && attributes_read(found, (int)attribute, value) ? SIM_SUCCESS : SIM_INVALID_VALUE;
 }
 
+typedef struct bus_address { char text[16]; } bus_address;
+
+static bus_address devices_address(int device)
+{
+    bus_address made;
+    snprintf(made.text, sizeof made.text, "0000:%02X:00.0", ((unsigned)device + 1) & 0xFF);
+    return made;
+}
+
 CUDART_SERVED(cudaDeviceGetPCIBusId, (char *text, int bytes, int device), (text, bytes, device))
 {
-    char address[16];
-    int length = snprintf(address, sizeof address, "0000:%02X:00.0", ((unsigned)device + 1) & 0xFF);
+    const bus_address address = devices_address(device);
+    const int length = (int)strlen(address.text);
     if (!engine_device(self->machine, device)) return cudaErrorInvalidDevice;
     if (!text || bytes <= length) return SIM_INVALID_VALUE;
-    memcpy(text, address, (size_t)length + 1);
+    memcpy(text, address.text, (size_t)length + 1);
     return SIM_SUCCESS;
+}
+
+/* By its whole address. */
+CUDART_SERVED(cudaDeviceGetByPCIBusId, (int *device, const char *text), (device, text))
+{
+    if (!device || !text) return SIM_INVALID_VALUE;
+    for (int i = 0; i < self->machine->device_count; i++) {
+        if (strcasecmp(text, devices_address(i).text) == 0) return CALL_PUT(device, i);
+    }
+    return cudaErrorInvalidDevice;
 }
 
 CUDART_FUNCTION(cudaDeviceSynchronize, (void), work_wait_device(&self))
@@ -163,6 +184,7 @@ static int devices_reset(sim_device *device)
     device->has_context = 0;
     device->runtime_flags = 0;
     device->runtime_peers = 0;
+    memset(device->runtime_limits, 0, sizeof device->runtime_limits);
     return SIM_SUCCESS;
 }
 
@@ -183,12 +205,61 @@ CUDART_FUNCTION(cudaSetDeviceFlags, (unsigned int flags),
                 devices_flags_fit(flags) ? CALL_PUT(&self.device->runtime_flags, flags) : SIM_INVALID_VALUE)
 CUDART_FUNCTION(cudaGetDeviceFlags, (unsigned int *flags), CALL_PUT(flags, self.device->runtime_flags))
 
+/* Of textures, which are not there: programs make it before they know. */
+CUDART_EXPORT struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+                                                                 enum cudaChannelFormatKind kind)
+{
+    const struct cudaChannelFormatDesc made = { x, y, z, w, kind };
+    return made;
+}
+
+/* ---- Limits, and how a multiprocessor divides its memory: nothing but what is told of them, without kernels */
+
+static const size_t limits_default[] = {
+    [cudaLimitStackSize] = 1 << 10, [cudaLimitPrintfFifoSize] = 1 << 20, [cudaLimitMallocHeapSize] = 8 << 20,
+    [cudaLimitDevRuntimePendingLaunchCount] = 2048, [cudaLimitMaxL2FetchGranularity] = 64,
+    [cudaLimitPersistingL2CacheSize] = 0
+};
+
+static int limits_fit(enum cudaLimit limit)
+{
+    return (unsigned)limit < sizeof limits_default / sizeof limits_default[0];
+}
+
+CUDART_FUNCTION(cudaDeviceSetLimit, (enum cudaLimit limit, size_t value),
+                limits_fit(limit) ? (self.device->runtime_limits[limit] = value - limits_default[limit], SIM_SUCCESS)
+                                  : cudaErrorUnsupportedLimit)
+CUDART_FUNCTION(cudaDeviceGetLimit, (size_t *value, enum cudaLimit limit),
+                limits_fit(limit) ? CALL_PUT(value, self.device->runtime_limits[limit] + limits_default[limit])
+                                  : cudaErrorUnsupportedLimit)
+CUDART_FUNCTION(cudaDeviceGetCacheConfig, (enum cudaFuncCache *config), CALL_PUT(config, cudaFuncCachePreferNone))
+cudaError_t CUDARTAPI cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config);
+CUDART_FUNCTION(cudaDeviceGetSharedMemConfig, (enum cudaSharedMemConfig *config),
+                CALL_PUT(config, cudaSharedMemBankSizeFourByte))
+
+#if CUDART_VERSION < 13000                       /* names of the first runtimes */
+CUDART_ALSO(cudaDeviceSetLimit, cudaThreadSetLimit);
+CUDART_ALSO(cudaDeviceGetLimit, cudaThreadGetLimit);
+CUDART_ALSO(cudaDeviceGetCacheConfig, cudaThreadGetCacheConfig);
+CUDART_ALSO(cudaDeviceSynchronize, cudaThreadSynchronize);
+CUDART_ALSO(cudaDeviceReset, cudaThreadExit);
+#endif
+
 /* ---- Peers: every device reaches every other once it is enabled, one way at a time. Copies need none of it */
 
 CUDART_SERVED(cudaDeviceCanAccessPeer, (int *can, int device, int peer), (can, device, peer))
 {
     if (!engine_device(self->machine, device) || !engine_device(self->machine, peer)) return cudaErrorInvalidDevice;
     return CALL_PUT(can, device != peer);
+}
+
+/* Access there is; its rank is the best; no atomics, no arrays. */
+CUDART_SERVED(cudaDeviceGetP2PAttribute, (int *value, enum cudaDeviceP2PAttr attribute, int device, int peer),
+              (value, attribute, device, peer))
+{
+    if (!engine_device(self->machine, device) || !engine_device(self->machine, peer)) return cudaErrorInvalidDevice;
+    if (device == peer || (int)attribute < 1 || (int)attribute > 5) return SIM_INVALID_VALUE;
+    return CALL_PUT(value, attribute == cudaDevP2PAttrAccessSupported);
 }
 
 /* The peer's bit, or 0: not a peer of the current device. */

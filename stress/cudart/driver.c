@@ -486,7 +486,7 @@ DRIVER_SERVED(cuPointerGetAttribute, 4000, (void *value, CUpointer_attribute att
 {
     pointer_place found;
     const host_block *host = host_find((const void *)(uintptr_t)address);
-    int is_managed = host && host->is_managed;
+    int is_managed = host && host->kind == HOST_MANAGED;
     if (!value || (!host && !pointer_find(self, address, &found))) return SIM_INVALID_VALUE;
     switch ((int)attribute) {
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:

@@ -14,6 +14,7 @@ LAUNCH_REGISTER(UnregisterFatBinary)
 LAUNCH_REGISTER(InitModule)
 LAUNCH_REGISTER(RegisterFunction)
 LAUNCH_REGISTER(RegisterVar)
+LAUNCH_REGISTER(RegisterHostVar)
 
 /* Any address stands for all modules. */
 CUDART_EXPORT void **__cudaRegisterFatBinary(void *binary)
@@ -21,6 +22,14 @@ CUDART_EXPORT void **__cudaRegisterFatBinary(void *binary)
     static void *module;
     (void)binary;
     return &module;
+}
+
+/* A variable that is managed: the program's pointer to it is set before main. */
+CUDART_EXPORT void __cudaRegisterManagedVar(void **module, void **variable, char *address, const char *name,
+                                            int is_external, size_t bytes, int is_constant, int is_global)
+{
+    (void)module, (void)address, (void)name, (void)is_external, (void)is_constant, (void)is_global;
+    *variable = program_need(1, bytes);
 }
 
 /* 0: the compiled code goes on to the launch. */

@@ -12,31 +12,36 @@ enum { HOST_PAGE = 4096 };
 
 static treap host_blocks;                        /* by address */
 
+static int host_hold(const sim_device *owner, void *ptr, uint64_t bytes, host_kind kind)
+{
+    host_block *block = program_need(1, sizeof *block);
+    const host_block held = { { .key = 0 }, ptr, bytes, owner->sim->handles.serial, owner->ordinal, kind };
+    *block = held;
+    treap_add(&host_blocks, &block->place, block, (uintptr_t)ptr, 0, 0);
+    return SIM_SUCCESS;
+}
+
 /* Whole pages. A code. */
-static int host_obtain(const sim_device *owner, void **ptr, uint64_t bytes, int is_managed)
+static int host_obtain(const sim_device *owner, void **ptr, uint64_t bytes, host_kind kind)
 {
     void *made;
     if (bytes > HOST_MOST || posix_memalign(&made, HOST_PAGE, (size_t)bytes)) return SIM_OUT_OF_MEMORY;
-    host_block *block = program_need(1, sizeof *block);
-    const host_block held = { { .key = 0 }, made, bytes, owner->sim->handles.serial, owner->ordinal, is_managed };
-    *block = held;
-    treap_add(&host_blocks, &block->place, block, (uintptr_t)made, 0, 0);
     *ptr = made;
-    return SIM_SUCCESS;
+    return host_hold(owner, made, bytes, kind);
 }
 
 static void host_drop(host_block *block)
 {
     treap_remove(&host_blocks, &block->place);
-    free(block->ptr);
+    if (block->kind != HOST_REGISTERED) free(block->ptr);
     free(block);
 }
 
 /* 1, and how many bytes it had; 0: no such block's base that is held. */
-static int host_give_back(const void *ptr, int is_managed, uint64_t *bytes)
+static int host_give_back(const void *ptr, host_kind kind, uint64_t *bytes)
 {
     host_block *block = treap_until(&host_blocks, (uintptr_t)ptr);
-    if (!block || block->ptr != ptr || block->is_managed != is_managed) return 0;
+    if (!block || block->ptr != ptr || block->kind != kind) return 0;
     *bytes = block->bytes;
     host_drop(block);
     return 1;
@@ -81,7 +86,9 @@ CUDART_SERVED(cudaMallocPitch, (void **ptr, size_t *pitch, size_t width, size_t 
 CUDART_SERVED_BY(cudaFree, (void *ptr), (ptr), call_begin_at(&self, SIM_CALL_GIVE_BACK, ptr))
 {
     uint64_t bytes;
-    if (!host_give_back(ptr, 1, &bytes)) return memory_give_back(self, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES);
+    if (!host_give_back(ptr, HOST_MANAGED, &bytes)) {
+        return memory_give_back(self, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES);
+    }
     work_drain_device(self);
     return SIM_SUCCESS;
 }
@@ -100,7 +107,7 @@ static int memory_pin(call *self, void **ptr, uint64_t bytes, unsigned flags)
     const unsigned known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
     if (!ptr || flags & ~known) return SIM_INVALID_VALUE;
     if (bytes == 0) *ptr = NULL;
-    int code = bytes > 0 ? host_obtain(self->device, ptr, bytes, 0) : SIM_SUCCESS;
+    int code = bytes > 0 ? host_obtain(self->device, ptr, bytes, HOST_PINNED) : SIM_SUCCESS;
     if (code == SIM_SUCCESS) self->cost_ns = engine_cost_ns(self->device, SIM_COST_HOST_ALLOC, bytes);
     return code;
 }
@@ -111,7 +118,7 @@ CUDART_FUNCTION(cudaHostAlloc, (void **ptr, size_t bytes, unsigned int flags), m
 CUDART_SERVED(cudaFreeHost, (void *ptr), (ptr))
 {
     uint64_t bytes = 0;
-    if (ptr && !host_give_back(ptr, 0, &bytes)) {
+    if (ptr && !host_give_back(ptr, HOST_PINNED, &bytes)) {
         ENGINE_REPORT(self->device, "cudaFreeHost of an address that is not held as pinned memory now");
         return SIM_INVALID_VALUE;
     }
@@ -119,20 +126,40 @@ CUDART_SERVED(cudaFreeHost, (void *ptr), (ptr))
     return SIM_SUCCESS;
 }
 
+/* The program's own memory, none of which is in another such block. */
+CUDART_SERVED(cudaHostRegister, (void *ptr, size_t bytes, unsigned int flags), (ptr, bytes, flags))
+{
+    const unsigned known = cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory
+                         | cudaHostRegisterReadOnly;
+    const uintptr_t from = (uintptr_t)ptr;
+    if (!ptr || bytes == 0 || flags & ~known || bytes - 1 > UINTPTR_MAX - from) return SIM_INVALID_VALUE;
+    const host_block *last = treap_until(&host_blocks, from + (bytes - 1));
+    if (last && (uintptr_t)last->ptr + last->bytes > from) return cudaErrorHostMemoryAlreadyRegistered;
+    return host_hold(self->device, ptr, bytes, HOST_REGISTERED);
+}
+
+static int host_unregister(const void *ptr)
+{
+    uint64_t bytes;
+    return host_give_back(ptr, HOST_REGISTERED, &bytes) ? SIM_SUCCESS : cudaErrorHostMemoryNotRegistered;
+}
+
+CUDART_FUNCTION(cudaHostUnregister, (void *ptr), host_unregister(ptr))
+
 /* All of it is mapped, at its own address. */
 CUDART_SERVED_BY(cudaHostGetDevicePointer, (void **device, void *host, unsigned int flags), (device, host, flags),
                  call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES))
 {
     (void)self;
     const host_block *pinned = host_find(host);
-    if (!device || !pinned || pinned->is_managed || flags != 0) return SIM_INVALID_VALUE;
+    if (!device || !pinned || pinned->kind == HOST_MANAGED || flags != 0) return SIM_INVALID_VALUE;
     *device = host;
     return SIM_SUCCESS;
 }
 
 CUDART_FUNCTION(cudaMallocManaged, (void **ptr, size_t bytes, unsigned int flags),
                 !ptr || !bytes || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
-                    ? SIM_INVALID_VALUE : host_obtain(self.device, ptr, bytes, 1))
+                    ? SIM_INVALID_VALUE : host_obtain(self.device, ptr, bytes, HOST_MANAGED))
 
 /* An address that nothing holds is an ordinary one of the host's. */
 CUDART_SERVED(cudaPointerGetAttributes, (struct cudaPointerAttributes *attributes, const void *ptr),
@@ -149,7 +176,7 @@ CUDART_SERVED(cudaPointerGetAttributes, (struct cudaPointerAttributes *attribute
         attributes->device = owner->ordinal;
         attributes->devicePointer = (void *)(uintptr_t)ptr;
     } else if (pinned) {
-        attributes->type = pinned->is_managed ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
+        attributes->type = pinned->kind == HOST_MANAGED ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
         attributes->device = pinned->ordinal;
         attributes->devicePointer = (void *)(uintptr_t)ptr;
         attributes->hostPointer = (void *)(uintptr_t)ptr;

@@ -106,7 +106,7 @@ static int copy_overlaps(const copy *self)
 static int copy_is_managed(const copy_side *side)
 {
     const host_block *block = side->device ? NULL : host_find(side->host);
-    return block && block->is_managed;
+    return block && block->kind == HOST_MANAGED;
 }
 
 /* Whether the sides are where the kind says. */

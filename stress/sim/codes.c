@@ -27,6 +27,7 @@ static const code_row codes_rows[] = {
     CODE(101, FAILED, InvalidDevice, INVALID_DEVICE, "invalid device ordinal")
     CODE(201, FAILED, DeviceUninitialized, INVALID_CONTEXT, "invalid device context")
     CODE(214, LOST, ECCUncorrectable, ECC_UNCORRECTABLE, "uncorrectable ECC error encountered")
+    CODE(215, FAILED, UnsupportedLimit, UNSUPPORTED_LIMIT, "limit is not supported on this architecture")
     CODE(220, LOST, NvlinkUncorrectable, NVLINK_UNCORRECTABLE,
          "uncorrectable NVLink error detected during the execution")
     CODE(226, LOST, Contained, CONTAINED, "Invalid access of peer GPU memory over nvlink or a hardware error")
@@ -40,6 +41,10 @@ static const code_row codes_rows[] = {
     CODE(705, FAILED, PeerAccessNotEnabled, PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled")
     CODE(709, LOST, ContextIsDestroyed, CONTEXT_IS_DESTROYED, "context is destroyed")
     CODE(710, LOST, Assert, ASSERT, "device-side assert triggered")
+    CODE(712, FAILED, HostMemoryAlreadyRegistered, HOST_MEMORY_ALREADY_REGISTERED,
+         "part or all of the requested memory range is already mapped")
+    CODE(713, FAILED, HostMemoryNotRegistered, HOST_MEMORY_NOT_REGISTERED,
+         "pointer does not correspond to a registered memory region")
     CODE(714, LOST, HardwareStackError, HARDWARE_STACK_ERROR, "hardware stack error")
     CODE(715, LOST, IllegalInstruction, ILLEGAL_INSTRUCTION, "an illegal instruction was encountered")
     CODE(716, LOST, MisalignedAddress, MISALIGNED_ADDRESS, "misaligned address")

@@ -85,6 +85,7 @@ struct sim_device {
     int      has_context;                        /* 1: its creation has been charged */
     int      lost_code;                          /* not 0: the sticky code that every call answers */
     unsigned runtime_flags, runtime_peers;       /* the CUDA runtime's: cudaSetDeviceFlags; a bit a peer enabled */
+    uint64_t runtime_limits[7];                  /* cudaDeviceSetLimit's: how much above its default each is */
     sim_counters counted;                        /* calls and their time alone */
     devmem   memory;
     const char *bank;                            /* no device, but where memory of another kind is: its name */

@@ -199,8 +199,17 @@ static void test_host_functions(void)
     CHECK_CODE(cudaLaunchHostFunc(stream, count_host_call, &host_calls), cudaErrorNotSupported);
     CHECK_INT(host_calls, ==, 1);
     (void)cudaGetLastError();
-    CHECK_CODE(cudaHostRegister(&host_calls, sizeof host_calls, 0), cudaErrorNotSupported);
+    CHECK_CODE(cudaUserObjectRetain(NULL, 1), cudaErrorNotSupported);
     CHECK_CODE(cudaGetLastError(), cudaErrorNotSupported);
+}
+
+/* A struct, which no refusal could stand for. */
+static void test_channels(void)
+{
+    const struct cudaChannelFormatDesc made = cudaCreateChannelDesc(8, 16, 0, 0, cudaChannelFormatKindUnsigned);
+    CHECK_INT(made.x, ==, 8);
+    CHECK_INT(made.y, ==, 16);
+    CHECK_INT(made.f, ==, cudaChannelFormatKindUnsigned);
 }
 
 /* What nvcc's code calls by itself; the toolkit declares it for its own compiler alone. */
@@ -279,7 +288,9 @@ static void test_names_of_codes(void)
         ROW(cudaErrorInvalidDevice), ROW(cudaErrorECCUncorrectable), ROW(cudaErrorNvlinkUncorrectable),
         ROW(cudaErrorInvalidResourceHandle), ROW(cudaErrorSymbolNotFound), ROW(cudaErrorNotReady),
         ROW(cudaErrorIllegalAddress), ROW(cudaErrorLaunchTimeout), ROW(cudaErrorPeerAccessAlreadyEnabled),
-        ROW(cudaErrorPeerAccessNotEnabled), ROW(cudaErrorContextIsDestroyed), ROW(cudaErrorAssert),
+        ROW(cudaErrorPeerAccessNotEnabled), ROW(cudaErrorUnsupportedLimit),
+        ROW(cudaErrorHostMemoryAlreadyRegistered), ROW(cudaErrorHostMemoryNotRegistered),
+        ROW(cudaErrorContextIsDestroyed), ROW(cudaErrorAssert),
         ROW(cudaErrorHardwareStackError), ROW(cudaErrorIllegalInstruction), ROW(cudaErrorMisalignedAddress),
         ROW(cudaErrorInvalidAddressSpace), ROW(cudaErrorInvalidPc), ROW(cudaErrorLaunchFailure),
         ROW(cudaErrorNotPermitted), ROW(cudaErrorNotSupported), ROW(cudaErrorMpsClientTerminated),
@@ -320,6 +331,7 @@ static void run(void)
         { test_round_trips, 2, NULL }, { test_pinned_memory, 1, NULL },
         { test_the_host_among_sixteen_devices, 16, NULL }, { test_attributes_and_properties, 2, NULL },
         { test_many_handles, 1, NULL }, { test_current_pool, 1, NULL }, { test_host_functions, 1, NULL },
+        { test_channels, 1, NULL },
         { test_registration, 1, NULL }, { test_configurations_nest, 1, NULL }, { test_last_error, 1, NULL },
         { test_names_of_codes, 1, NULL }, { test_codes, 1, NULL }
     };
