@@ -235,11 +235,6 @@ void device_thread(device *self, uint64_t thread)
     if (self->machine) sim_thread(self->machine, thread);
 }
 
-uint64_t device_calls(void)
-{
-    return sim_thread_called;
-}
-
 void device_count(const device *self, device_counters *counters)
 {
     static const device_counters none;
@@ -259,24 +254,12 @@ void device_count(const device *self, device_counters *counters)
     counters->held_peak_bytes = counted.held_peak_bytes + counted.host_peak_bytes + counted.managed_peak_bytes;
     counters->pool_kept_bytes = counted.pool_reserved_bytes - counted.pool_used_bytes;
     counters->pool_kept_peak_bytes = counted.pool_reserved_peak_bytes - counted.pool_used_peak_bytes;
-    counters->findings = counted.findings;
-    counters->lies_held = counted.lies_held;
 }
 
 void device_watch(device *self, sim_watch_fn *watch, void *user)
 {
     DEVICE_ON_CUDA(self, { self->table.watch = watch; self->table.watch_user = user; return; })
     sim_watch(self->machine, watch, user);
-}
-
-const char *device_finding(const device *self, uint64_t index)
-{
-    return self->machine ? sim_finding(self->machine, index) : NULL;
-}
-
-int device_finding_is_of_order(const device *self, uint64_t index)
-{
-    return self->machine && sim_finding_is_of_order(self->machine, index);
 }
 
 int device_free_bytes(const device *self, uint64_t *free_bytes, problem *why)

@@ -29,8 +29,6 @@ typedef struct device_counters {                 /* since the device was opened 
     uint64_t pool_kept_bytes;                    /* simulated: of held, what pools of cudaMallocAsync have and did not
                                                     hand out, which is no arena's; CUDA: 0, as it is not counted */
     uint64_t pool_kept_peak_bytes;               /* the same of held_peak_bytes */
-    uint64_t findings;                           /* what the judge reported; CUDA: 0 */
-    uint64_t lies_held;                          /* of injected lies (sim/faults.h), not given back yet; CUDA: 0 */
 } device_counters;
 
 typedef struct device device;
@@ -54,12 +52,8 @@ void device_begin_op(device *self, uint64_t op);
 /* Who makes the calls from now on, to the table and below: a number of its own, from 1. CUDA: it knows itself. */
 void device_thread(device *self, uint64_t thread);
 void device_count(const device *self, device_counters *counters);
-/* Of device_counters.calls those of this thread, of all devices: at little cost, how many it makes. */
-uint64_t device_calls(void);
 /* From now on the watcher is told what memory comes and goes; NULL: nobody. */
 void device_watch(device *self, sim_watch_fn *watch, void *user);
-const char *device_finding(const device *self, uint64_t index);              /* as sim_finding; CUDA: NULL */
-int  device_finding_is_of_order(const device *self, uint64_t index);         /* likewise; CUDA: 0 */
 
 /* What a program does with the GPU, beside its allocations: no policy sees these calls, and none is counted. NULL is
    the device's default stream; it is no more ordered with created ones than these are with each other: by

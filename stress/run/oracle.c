@@ -263,10 +263,11 @@ int oracle_differ(const oracle_sums *known, const gpuarena_stats *stats, char *t
 /* What the judge finds, but for the operation that the report names anyway. */
 static int oracle_judge(oracle *self, uint64_t op)
 {
-    const char *finding = device_finding(self->settings.device, 0);
+    const sim *machine = device_simulated(self->settings.device);
+    const char *finding = machine ? sim_finding(machine, 0) : NULL;
     char known[48];
     if (!finding) return 0;
-    self->whose = device_finding_is_of_order(self->settings.device, 0) ? ORACLE_ORDER : ORACLE_POLICY;
+    self->whose = sim_finding_is_of_order(machine, 0) ? ORACLE_ORDER : ORACLE_POLICY;
     size_t length = (size_t)snprintf(known, sizeof known, "op %" PRIu64 ": device 0: ", op);
     if (!strncmp(finding, known, length)) {
         finding += length;

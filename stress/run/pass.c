@@ -59,10 +59,10 @@ static void caller_served(caller *self)
 static gpuarena_result caller_alloc(caller *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
 {
     latencies *timing = self->timing;
-    uint64_t calls = device_calls(), start_ns = timing ? progress_clock_ns() : 0;
+    uint64_t calls = sim_thread_called, start_ns = timing ? progress_clock_ns() : 0;
     gpuarena_result result = pool_alloc(self->pool, ptr, bytes, stream);
     uint64_t spent_ns = timing ? progress_clock_ns() - start_ns : 0;
-    int is_miss = device_calls() != calls;
+    int is_miss = sim_thread_called != calls;
     self->misses += (uint64_t)is_miss;
     caller_served(self);
     if (!timing) return result;

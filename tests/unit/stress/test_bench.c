@@ -273,10 +273,10 @@ static void test_holes(const char *text)
     gpuarena_walk(field.pool.arena, tile, &before);
     CHECK_MSG(before.frees >= 1000 && before.frees < 1200, "%s: and little else that is free", text);
     CHECK_U64(before.touching, ==, 0);
-    uint64_t calls = device_calls();
+    uint64_t calls = sim_thread_called;
     holes_pairs(&field, 5000);
     gpuarena_walk(field.pool.arena, tile, &after);
-    CHECK(!field.failed && after.frees == before.frees && device_calls() == calls);
+    CHECK(!field.failed && after.frees == before.frees && sim_thread_called == calls);
     CHECK(!holes_close(&field, &why));
     config.sim.capacity_bytes = (uint64_t)64 << 20;
     CHECK_MSG(holes_open(&field, &config, &chosen, 1000, 1, &why) == 1 && field.refusal.text[0], "%s: too many",

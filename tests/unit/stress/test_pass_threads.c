@@ -112,7 +112,7 @@ static void test_shared_device(void)
     device_count(shared, &counted);
     CHECK_U64(counted.calls, ==, 2 * SHARED_THREADS * SHARED_CALLS);
     CHECK_U64(counted.held_bytes, ==, 0);
-    CHECK_U64(counted.findings, ==, 0);
+    CHECK_U64(sim_finding_count(device_simulated(shared)), ==, 0);
     device_close(shared, NULL);
 }
 
@@ -126,7 +126,7 @@ static void test_shared_entries(void)
     device *shared = device_open(&config, &why);
     if (!shared) give_up(why.text);
     const gpuarena_driver *table = device_driver(shared);
-    uint64_t calls = device_calls();
+    uint64_t calls = sim_thread_called;
     CHECK(!table->memory.info(table, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes) && total_bytes);
     CHECK(!table->memory.obtain(table, GPUARENA_MEMORY_DEVICE, &memory, 4 * MIB, NULL) && memory);
     CHECK(!table->clear(table, memory, 4 * MIB, NULL));
@@ -145,7 +145,7 @@ static void test_shared_entries(void)
     CHECK(!table->capture.active(table, NULL, &active) && !active);
     CHECK(!table->capture.exchange_mode(table, &mode) && mode == 0);
     CHECK(table->now_ns(table) > 0);
-    CHECK_MSG(device_calls() - calls == 9, "calls on memory alone are counted, each once");
+    CHECK_MSG(sim_thread_called - calls == 9, "calls on memory alone are counted, each once");
     CHECK_STR(table->code_name(table, 2), "cudaErrorMemoryAllocation");
     CHECK_INT(table->classify(table, 2), ==, GPUARENA_STATUS_NO_MEMORY);
     device_close(shared, NULL);
@@ -164,10 +164,10 @@ static void test_thread(void)
     device_thread(on, 1);
     CHECK(!device_access(on, own, memory, 4 * MIB, 1, &why));
     CHECK(!device_access(on, own, memory, 4 * MIB, 2, &why));
-    CHECK_MSG(!device_finding(on, 0), "one thread's stream orders two owners");
+    CHECK_MSG(!sim_finding(device_simulated(on), 0), "one thread's stream orders two owners");
     device_thread(on, 2);
     CHECK(!device_access(on, own, memory, 4 * MIB, 3, &why));
-    CHECK_MSG(device_finding(on, 0), "another thread's does not");
+    CHECK_MSG(sim_finding(device_simulated(on), 0), "another thread's does not");
     device_close(on, NULL);
 }
 
