@@ -69,11 +69,9 @@ static int costs_call(costs_bench *bench, costs_range *range, int call)
     const gpuarena_driver *driver = bench->driver;
     int code = costs_code(driver, range, call);
     if (!code) return 0;
-    if (costs_calls[call].may_lack && driver->classify
-        && driver->classify(driver, code) == GPUARENA_STATUS_NO_MEMORY) return 1;
-    const char *name = driver->code_name ? driver->code_name(driver, code) : "driver code";
+    if (costs_calls[call].may_lack && driver->classify(driver, code) == GPUARENA_STATUS_NO_MEMORY) return 1;
     return problem_set(bench->why, EXIT_HARNESS, "%s of %" PRIu64 " bytes: %s (%d)", costs_calls[call].name,
-                       range->bytes, name ? name : "?", code);
+                       range->bytes, driver->code_name(driver, code), code);
 }
 
 static int costs_free_bytes(costs_bench *bench, uint64_t *free_bytes)

@@ -36,7 +36,8 @@ static piece *cub_search(cub *self, int bin, gpuarena_stream stream)
     for (piece **at = &self->cached[bin]; *at && !self->base.failed; at = &(*at)->next) {
         int code = (*at)->stream == stream ? 0 : driver->events.query(driver, (*at)->owner);
         if (!code) return cub_remove(self, bin, at);
-        if (model_status(driver, code) != GPUARENA_STATUS_NOT_READY) model_check(&self->base, "cudaEventQuery", code);
+        if (driver->classify(driver, code) == GPUARENA_STATUS_NOT_READY) continue;
+        model_check(&self->base, "cudaEventQuery", code);
     }
     return NULL;
 }

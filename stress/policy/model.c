@@ -76,19 +76,14 @@ static void model_refuse(model *self, gpuarena_result result, gpuarena_reason re
     self->refused.code = code;
 }
 
-gpuarena_status model_status(const gpuarena_driver *driver, int code)
-{
-    return driver->classify ? driver->classify(driver, code) : (gpuarena_status)code;
-}
-
 gpuarena_result model_code_result(const gpuarena_driver *driver, int code)
 {
-    switch (model_status(driver, code)) {
-    case GPUARENA_STATUS_DONE:          return GPUARENA_OK;
+    switch (driver->classify(driver, code)) {
     case GPUARENA_STATUS_NO_MEMORY:     return GPUARENA_OUT_OF_MEMORY;
     case GPUARENA_STATUS_CAPTURING:     return GPUARENA_CAPTURE;
     case GPUARENA_STATUS_NOT_SUPPORTED: return GPUARENA_NOT_SUPPORTED;
     case GPUARENA_STATUS_LOST:          return GPUARENA_DEVICE_LOST;
+    case GPUARENA_STATUS_DONE:
     case GPUARENA_STATUS_NOT_READY:
     case GPUARENA_STATUS_UNLOADING:
     case GPUARENA_STATUS_FAILED:        break;
@@ -447,9 +442,7 @@ gpuarena_result model_use(model *self, const void *ptr, gpuarena_stream stream, 
 {
     if (!self->kind->use) return GPUARENA_OK;
     model_enter(self);
-    piece *used = model_find(self, ptr);
-    if (used) self->kind->use(self, used, stream);
-    else model_refuse(self, GPUARENA_FOREIGN_POINTER, GPUARENA_REASON_NONE, "use", 0);
+    self->kind->use(self, model_find(self, ptr), stream);
     return model_leave(self, 0, refused);
 }
 
@@ -472,8 +465,7 @@ gpuarena_result model_trim(model *self, model_refusal *refused)
 uint64_t model_block_bytes(model *self, const void *ptr)
 {
     pthread_mutex_lock(&self->lock);
-    const piece *found = model_find(self, ptr);
-    uint64_t bytes = found ? found->bytes : 0;
+    uint64_t bytes = model_find(self, ptr)->bytes;
     pthread_mutex_unlock(&self->lock);
     return bytes;
 }

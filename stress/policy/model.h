@@ -116,7 +116,7 @@ gpuarena_result model_free(model *self, void *ptr, gpuarena_stream stream, model
 gpuarena_result model_use(model *self, const void *ptr, gpuarena_stream stream, model_refusal *refused);
 gpuarena_result model_end_stream(model *self, gpuarena_stream stream, model_refusal *refused);
 gpuarena_result model_trim(model *self, model_refusal *refused);
-uint64_t        model_block_bytes(model *self, const void *ptr);             /* 0: no live block */
+uint64_t        model_block_bytes(model *self, const void *ptr);             /* of a live block, as use's is */
 
 void model_measure(model *self, memory_use *use);             /* what is live, free and pending */
 uint64_t model_largest(model *self);                      /* the largest free piece; may take a walk over all */
@@ -164,8 +164,7 @@ struct model {
 
 /* The heap of this stream and kind, made where there is none: a struct of so many bytes that begins with the heap. */
 void    *model_heap_of(model *self, gpuarena_stream stream, int kind, size_t size);
-/* What a driver's code means, and as a result; and that as the failure of this call, unless it is success. */
-gpuarena_status model_status(const gpuarena_driver *driver, int code);
+/* A driver's code, which is no success, as a result; and as the failure of this call, unless it is success. */
 gpuarena_result model_code_result(const gpuarena_driver *driver, int code);
 void            model_check(model *self, const char *call, int code);
 /* The same of a call that is not made where this one has failed already. */

@@ -185,10 +185,7 @@ uint64_t pool_block_bytes(const pool *self, const void *ptr, uint64_t requested_
 {
     gpuarena_block block;
     if (self->rival) return requested_bytes;
-    if (self->model) {
-        uint64_t found = model_block_bytes(self->model, ptr);
-        return found ? found : requested_bytes;
-    }
+    if (self->model) return model_block_bytes(self->model, ptr);
     if (!self->arena) return memory_round_up(requested_bytes, POOL_DRIVER_ALIGNMENT);
     return gpuarena_lookup(self->arena, ptr, &block) ? requested_bytes : block.bytes;
 }
@@ -229,18 +226,11 @@ uint64_t pool_largest(const pool *self)
     return stats.largest_free_bytes;
 }
 
-static const char *pool_code_name(const pool *self, int code)
-{
-    const gpuarena_driver *driver = device_driver(self->device);
-    const char *name = driver->code_name ? driver->code_name(driver, code) : "driver code";
-    return name ? name : "?";
-}
-
 /* What is free belongs to a request that found no memory; and a device that is lost cannot say. */
 static void pool_driver_refusal(const pool *self, const model_refusal *said, pool_refusal *refusal)
 {
     const gpuarena_driver *driver = device_driver(self->device);
-    const char *name = pool_code_name(self, said->code);
+    const char *name = driver->code_name(driver, said->code);
     uint64_t total_bytes = 0;
     char clause[96] = "";
     if (said->call) {
@@ -260,6 +250,7 @@ static void pool_driver_refusal(const pool *self, const model_refusal *said, poo
 /* What a model says, in its own numbers. */
 static void pool_model_refusal(const pool *self, const model_refusal *said, pool_refusal *refusal)
 {
+    const gpuarena_driver *driver = device_driver(self->device);
     int is_fragmented = said->reason == GPUARENA_REASON_FRAGMENTED;
     char cause[120] = "", limit[64] = "";
     refusal->free_known = refusal->largest_known = 1;
@@ -267,7 +258,7 @@ static void pool_model_refusal(const pool *self, const model_refusal *said, pool
     refusal->largest_bytes = said->largest_bytes;
     if (said->code) {
         snprintf(cause, sizeof cause, "%s%s%s (%d)", said->call ? said->call : "", said->call ? ": " : "",
-                 pool_code_name(self, said->code), said->code);
+                 driver->code_name(driver, said->code), said->code);
     } else snprintf(cause, sizeof cause, "%s", refusal->reason);
     if (self->limit_bytes != GPUARENA_NO_LIMIT)
         snprintf(limit, sizeof limit, " of the limit's %" PRIu64, self->limit_bytes);

@@ -113,7 +113,7 @@ static int pytorch_is_done(pytorch *self, const pytorch_use *asked, int must_wai
     if (!must_wait && pytorch_is_behind(self, asked)) return 0;
     int code = must_wait ? driver->events.host_wait(driver, asked->event)
                          : driver->events.query(driver, asked->event);
-    if (!must_wait && model_status(driver, code) == GPUARENA_STATUS_NOT_READY) return 0;
+    if (!must_wait && driver->classify(driver, code) == GPUARENA_STATUS_NOT_READY) return 0;
     model_check(&self->base, "cudaEventQuery", code);
     return 1;
 }
