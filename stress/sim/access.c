@@ -111,30 +111,21 @@ static touch_by access_host(const sim_device *device)
     return by;
 }
 
-/* The first use that the host does not know to be done is reported. leaves: only addresses go. */
-static void access_go(const sim_device *device, uint64_t offset, uint64_t bytes, const char *action, int leaves)
+/* The first such use is reported. */
+void access_end(const sim_device *device, access_gone what, uint64_t offset, uint64_t bytes, const char *action)
 {
     const touch_by host = access_host(device);
     int is_reported = 0;
     for (DEVMEM_EACH(part, &device->memory, offset, bytes)) {
         touch other;
-        int is_pending = leaves ? touches_pending(part.unit, part.place, host.host, &other)
-                                : touches_add(part.unit, part.from, part.to, &host, &other) == TOUCH_UNORDERED;
+        int is_pending = what == ACCESS_ADDRESSES
+                             ? touches_pending(part.unit, part.place, host.host, &other)
+                             : touches_add(part.unit, part.from, part.to, &host, &other) == TOUCH_UNORDERED;
         if (!is_pending || is_reported++) continue;
         char where[64];
         snprintf(where, sizeof where, "at %s", engine_name(device, engine_address(device, offset)).text);
         access_report(device, action, bytes, where, &other);
     }
-}
-
-void access_end(sim_device *device, uint64_t offset, uint64_t bytes, const char *action)
-{
-    access_go(device, offset, bytes, action, 0);
-}
-
-void access_leave(sim_device *device, uint64_t offset, uint64_t bytes, const char *action)
-{
-    access_go(device, offset, bytes, action, 1);
 }
 
 void access_end_page(const sim_device *device, devmem_page *page, int is_reported, const char *action)

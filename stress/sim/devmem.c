@@ -17,7 +17,7 @@ void addresses_init(addresses *space, uint64_t from, uint64_t space_bytes)
 uint64_t addresses_lowest_gap(const addresses *space, uint64_t bytes)
 {
     const address_range *range = treap_from(&space->ranges, 0, 0, bytes);
-    return range ? range->offset + range->bytes : ADDRESSES_NONE;
+    return range ? range->offset + range->bytes : 0;
 }
 
 uint64_t addresses_largest_gap(const addresses *space)
@@ -87,9 +87,9 @@ uint64_t devmem_free_bytes(const devmem *memory)
     return memory->capacity_bytes - memory->context_bytes - memory->held_bytes - memory->rival_bytes;
 }
 
-devmem_result devmem_take_page(devmem *memory, uint64_t bytes, devmem_page **taken)
+devmem_page *devmem_take_page(devmem *memory, uint64_t bytes)
 {
-    if (bytes > devmem_free_bytes(memory)) return DEVMEM_FULL;
+    if (bytes > devmem_free_bytes(memory)) return NULL;
     devmem_page *page = program_need(1, sizeof *page + (bytes / SIM_GRANULE) * sizeof page->granules[0]);
     page->bytes = bytes;
     page->device = memory->device;
@@ -99,8 +99,7 @@ devmem_result devmem_take_page(devmem *memory, uint64_t bytes, devmem_page **tak
     memory->page_count++;
     memory->held_bytes += bytes;
     memory_raise(&memory->held_peak_bytes, memory->held_bytes);
-    *taken = page;
-    return DEVMEM_OK;
+    return page;
 }
 
 void devmem_give_page(devmem *memory, devmem_page *page)
@@ -195,16 +194,13 @@ uint64_t devmem_mapping_count(const devmem *memory)
 
 /* ---- Reservations */
 
-devmem_result devmem_reserve(devmem *memory, uint64_t bytes, uint64_t alignment, uint64_t base, uint64_t *offset)
+uint64_t devmem_reserve(devmem *memory, uint64_t bytes, uint64_t alignment, uint64_t base)
 {
     uint64_t spare = alignment > SIM_GRANULE ? alignment - SIM_GRANULE : 0;
-    if (bytes > DEVMEM_SPACE || spare > DEVMEM_SPACE) return DEVMEM_FULL;
+    if (bytes > DEVMEM_SPACE || spare > DEVMEM_SPACE) return 0;
     uint64_t gap = addresses_lowest_gap(&memory->reserved, bytes + spare);
-    if (gap == ADDRESSES_NONE) return DEVMEM_FULL;
     uint64_t past = spare > 0 ? (base + gap) % alignment : 0;
-    *offset = gap + (past > 0 ? alignment - past : 0);
-    addresses_insert(&memory->reserved, *offset, bytes);
-    return DEVMEM_OK;
+    return gap ? addresses_insert(&memory->reserved, gap + (past > 0 ? alignment - past : 0), bytes)->offset : 0;
 }
 
 address_range *devmem_reservation(const devmem *memory, uint64_t offset)
@@ -237,14 +233,14 @@ void devmem_destroy(devmem *memory)
     free(memory->leaves);
 }
 
-static devmem_result devmem_add_range(devmem *memory, uint64_t bytes, address_range **added)
+static address_range *devmem_add_range(devmem *memory, uint64_t bytes)
 {
-    devmem_page *page;
     uint64_t whole = memory_round_up(bytes, SIM_GRANULE), offset = addresses_lowest_gap(&memory->obtained, whole);
-    if (offset == ADDRESSES_NONE || devmem_take_page(memory, whole, &page) != DEVMEM_OK) return DEVMEM_FULL;
-    *added = addresses_insert(&memory->obtained, offset, whole);
-    devmem_map(memory, *added, offset, page, 0)->accessors = UINT64_MAX;
-    return DEVMEM_OK;
+    devmem_page *page = offset ? devmem_take_page(memory, whole) : NULL;
+    if (!page) return NULL;
+    address_range *added = addresses_insert(&memory->obtained, offset, whole);
+    devmem_map(memory, added, offset, page, 0)->accessors = UINT64_MAX;
+    return added;
 }
 
 static void devmem_drop_range(devmem *memory, address_range *range)
@@ -270,24 +266,23 @@ void devmem_cut(address_range *range)
     addresses_init(range->pieces, range->offset, range->offset + range->bytes);
 }
 
-devmem_result devmem_obtain(devmem *memory, uint64_t bytes, uint64_t *offset, devmem_work *work)
+uint64_t devmem_obtain(devmem *memory, uint64_t bytes, devmem_work *work)
 {
     int is_piece = bytes < SIM_GRANULE;
     address_range *range = is_piece ? addresses_lowest_hole(&memory->obtained, bytes) : NULL;
-    work->in_slab = range != NULL;
-    work->bytes = 0;
+    *work = (devmem_work){ range != NULL, 0 };
     if (!range) {
-        if (devmem_add_range(memory, bytes, &range) != DEVMEM_OK) return DEVMEM_FULL;
+        range = devmem_add_range(memory, bytes);
+        if (!range) return 0;
         if (is_piece) devmem_cut(range);
         else range->requested_bytes = bytes;
         work->bytes = range->bytes;
     }
-    *offset = is_piece ? addresses_lowest_gap(range->pieces, bytes) : range->offset;
-    if (is_piece) {
-        addresses_insert(range->pieces, *offset, memory_round_up(bytes, DEVMEM_ALIGNMENT))->requested_bytes = bytes;
-        addresses_set_hole(&memory->obtained, range, addresses_largest_gap(range->pieces));
-    }
-    return DEVMEM_OK;
+    if (!is_piece) return range->offset;
+    uint64_t offset = addresses_lowest_gap(range->pieces, bytes);
+    addresses_insert(range->pieces, offset, memory_round_up(bytes, DEVMEM_ALIGNMENT))->requested_bytes = bytes;
+    addresses_set_hole(&memory->obtained, range, addresses_largest_gap(range->pieces));
+    return offset;
 }
 
 /* What of a mapping's range the offset lies in: a piece, where there are pieces. NULL: in none. */
@@ -324,19 +319,18 @@ int devmem_next(const devmem *memory, devmem_part *part)
     return 1;
 }
 
-void devmem_give_back(devmem *memory, const devmem_place *place, devmem_work *work)
+devmem_work devmem_give_back(devmem *memory, const devmem_place *place)
 {
     address_range *range = place->range;
-    memset(work, 0, sizeof *work);
     if (place->piece) addresses_remove(range->pieces, place->piece);
     if (!place->piece || range->pieces->count == 0) {
-        work->bytes = range->bytes;
+        const devmem_work whole = { 0, range->bytes };
         devmem_drop_range(memory, range);
-        return;
+        return whole;
     }
     for (DEVMEM_EACH(part, memory, place->offset, place->bytes)) granule_forget(part.unit, part.from, part.to);
-    work->in_slab = 1;
     addresses_set_hole(&memory->obtained, range, addresses_largest_gap(range->pieces));
+    return (devmem_work){ 1, 0 };
 }
 
 int devmem_base(const devmem *memory, uint64_t offset, uint64_t *base)

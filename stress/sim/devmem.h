@@ -33,14 +33,12 @@ typedef struct addresses {
                                                     no address, or all that another space has */
 } addresses;
 
-#define ADDRESSES_NONE UINT64_MAX
-
 /* *space must not move afterwards. from: the first offset that may be handed out, not 0. */
 void addresses_init(addresses *space, uint64_t from, uint64_t space_bytes);
 
 /* All O(log ranges), but for clear: all ranges go. insert: into a gap; all of it may be used; the rest
    of what is answered is zeroed. */
-uint64_t       addresses_lowest_gap(const addresses *space, uint64_t bytes);     /* its offset, or ADDRESSES_NONE */
+uint64_t       addresses_lowest_gap(const addresses *space, uint64_t bytes);     /* its offset; 0: there is none */
 uint64_t       addresses_largest_gap(const addresses *space);                    /* 0: none */
 address_range *addresses_insert(addresses *space, uint64_t offset, uint64_t bytes);
 void           addresses_remove(addresses *space, address_range *range);         /* and it is freed, and `opened` */
@@ -55,8 +53,6 @@ address_range *addresses_lowest_hole(const addresses *space, uint64_t bytes);   
 #define DEVMEM_SPACE ((uint64_t)1 << 47)         /* of addresses: half of what 48 bits have, as programs have them */
 
 enum { DEVMEM_ALIGNMENT = 256 };                 /* of the pieces of a slab */
-
-typedef enum devmem_result { DEVMEM_OK, DEVMEM_FULL } devmem_result;
 
 /* Granules, wherever they are mapped. They live while they are referenced or mapped. */
 typedef struct devmem_page devmem_page;
@@ -111,8 +107,9 @@ void     devmem_destroy(devmem *memory);
 uint64_t devmem_free_bytes(const devmem *memory);
 uint64_t devmem_mapping_count(const devmem *memory);         /* of what was not obtained */
 
-/* Whole granules, without an address; give: it must not be mapped any more. O(granules). */
-devmem_result devmem_take_page(devmem *memory, uint64_t bytes, devmem_page **taken);
+/* Whole granules, without an address; NULL: there are not as many. give: it must not be mapped any more.
+   O(granules). */
+devmem_page *devmem_take_page(devmem *memory, uint64_t bytes);
 void devmem_give_page(devmem *memory, devmem_page *page);
 void devmem_forget_touches(devmem *memory);      /* of all pages */
 
@@ -122,8 +119,9 @@ void devmem_forget_touches(devmem *memory);      /* of all pages */
 int  devmem_share(devmem_page *page, int file, uint64_t place, int keep);
 void devmem_close(int file);
 
-/* At the lowest offset whose sum with `base` is a multiple of the alignment, a power of two. O(log reservations). */
-devmem_result  devmem_reserve(devmem *memory, uint64_t bytes, uint64_t alignment, uint64_t base, uint64_t *offset);
+/* The lowest offset whose sum with `base` is a multiple of the alignment, a power of two; 0: there is none. O(log
+   reservations). */
+uint64_t       devmem_reserve(devmem *memory, uint64_t bytes, uint64_t alignment, uint64_t base);
 address_range *devmem_reservation(const devmem *memory, uint64_t offset);    /* NULL: not reserved. O(log) */
 
 /* O(granules of the page). Nobody has access at first. */
@@ -132,11 +130,12 @@ devmem_mapping *devmem_map(devmem *memory, address_range *range, uint64_t offset
 void devmem_unmap(devmem *memory, devmem_mapping *mapped);
 devmem_mapping *devmem_mapped(const devmem *memory, uint64_t offset);        /* NULL: none, or obtained. O(1) */
 
-/* bytes > 0, any. Below a granule: a piece of a slab, else whole granules at the lowest addresses that fit. */
-devmem_result devmem_obtain(devmem *memory, uint64_t bytes, uint64_t *offset, devmem_work *work);
+/* bytes > 0, any. Below a granule: a piece of a slab, else whole granules at the lowest addresses that fit. Its offset;
+   0: there is no memory for it. */
+uint64_t devmem_obtain(devmem *memory, uint64_t bytes, devmem_work *work);
 /* 1: the offset lies in a request. 0: not so; place->range: the slab or the chunk that it lies in; NULL: neither. */
 int  devmem_find(const devmem *memory, uint64_t offset, devmem_place *place);
-void devmem_give_back(devmem *memory, const devmem_place *place, devmem_work *work);
+devmem_work devmem_give_back(devmem *memory, const devmem_place *place);
 void devmem_clear(devmem *memory);               /* gives back all that was obtained */
 void devmem_cut(address_range *range);           /* pieces of it alone may be used from now on: there are none yet */
 

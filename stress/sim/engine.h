@@ -202,13 +202,11 @@ typedef struct access_range {
 void access_use(sim_device *device, const stream_queue *by, const access_range *range);
 uint64_t access_owner_of(const sim_device *device, uint64_t address);    /* the request or reservation it is in */
 
-/* Memory is about to go, and what is said of its touches with it. A use that the host does not know to be done is a
-   finding. offset: of the device's addresses, mapped. */
-void access_end(sim_device *device, uint64_t offset, uint64_t bytes, const char *action);
-
-/* Addresses, all mapped, are about to go, while the memory stays. A use through them that the host does not know to
-   be done is a finding. */
-void access_leave(sim_device *device, uint64_t offset, uint64_t bytes, const char *action);
+/* Addresses, all mapped, are about to go: with their memory, and what is said of its touches; or alone. A use of the
+   memory, or else through the addresses, that the host does not know to be done is a finding. offset: of the
+   device's addresses. */
+typedef enum access_gone { ACCESS_MEMORY, ACCESS_ADDRESSES } access_gone;
+void access_end(const sim_device *device, access_gone what, uint64_t offset, uint64_t bytes, const char *action);
 
 /* A page that is mapped nowhere is about to go. is_reported: such a use was a finding before. */
 void access_end_page(const sim_device *device, devmem_page *page, int is_reported, const char *action);

@@ -120,7 +120,6 @@ static int mempool_find(const sim_device *device, uint64_t address, devmem_place
 static void mempool_drop_chunk(mempool *self, address_range *chunk)
 {
     const devmem_place place = { NULL, chunk, NULL, chunk->offset, chunk->bytes };
-    devmem_work work;
     mempool_block *block;
     while ((block = treap_from(&self->free, place.offset, 0, 0)) != NULL && block->chunk == chunk) {
         mempool_unlist(self, block);
@@ -128,20 +127,18 @@ static void mempool_drop_chunk(mempool *self, address_range *chunk)
     }
     treap_remove(&self->chunks, &chunk->hole);
     self->reserved_bytes -= place.bytes;
-    devmem_give_back(&self->device->memory, &place, &work);
+    (void)devmem_give_back(&self->device->memory, &place);
 }
 
 /* NULL: there is no memory for it. */
 static address_range *mempool_add_chunk(mempool *self, uint64_t whole)
 {
-    uint64_t offset;
     devmem_work work;
     devmem *memory = &self->device->memory;
     uint64_t most_bytes = self->most_bytes ? self->most_bytes : UINT64_MAX;
-    if (whole > most_bytes || self->reserved_bytes > most_bytes - whole
-        || devmem_obtain(memory, whole, &offset, &work) != DEVMEM_OK) {
-        return NULL;
-    }
+    if (whole > most_bytes || self->reserved_bytes > most_bytes - whole) return NULL;
+    uint64_t offset = devmem_obtain(memory, whole, &work);
+    if (!offset) return NULL;
     address_range *chunk = addresses_at(&memory->obtained, offset);
     devmem_cut(chunk);
     chunk->pool = self;
@@ -192,7 +189,7 @@ void mempool_trim(mempool *self, uint64_t keep_bytes)
     mempool_settle(self);
     while (self->reserved_bytes > keep_bytes
            && (chunk = treap_from(&self->chunks, 0, 0, ~(self->reserved_bytes - keep_bytes))) != NULL) {
-        access_end(self->device, chunk->offset, chunk->bytes, "a pool's release");
+        access_end(self->device, ACCESS_MEMORY, chunk->offset, chunk->bytes, "a pool's release");
         mempool_drop_chunk(self, chunk);
     }
 }
@@ -373,8 +370,8 @@ static int memory_lie(sim_device *device, fault_type lie, void **ptr, uint64_t b
 /* What obtains of all kinds do. */
 static int memory_take(sim_device *from, uint64_t bytes, void **ptr, devmem_work *work)
 {
-    uint64_t offset;
-    if (devmem_obtain(&from->memory, bytes, &offset, work) != DEVMEM_OK) return SIM_OUT_OF_MEMORY;
+    uint64_t offset = devmem_obtain(&from->memory, bytes, work);
+    if (!offset) return SIM_OUT_OF_MEMORY;
     *ptr = (void *)(uintptr_t)engine_address(from, offset);
     return SIM_SUCCESS;
 }
@@ -443,7 +440,6 @@ int memory_give_back(engine_call *self, uint64_t address, uint64_t bytes)
 {
     sim_device *device = self->device;
     devmem_place place;
-    devmem_work work;
     if (address == 0) {
         self->cost_ns = 0;
         return SIM_SUCCESS;
@@ -471,9 +467,9 @@ int memory_give_back(engine_call *self, uint64_t address, uint64_t bytes)
     }
     self->cost_ns = 0;
     work_drain_device(self);
-    access_end(device, place.offset, place.bytes, memory_free_name(bytes));
+    access_end(device, ACCESS_MEMORY, place.offset, place.bytes, memory_free_name(bytes));
     engine_tell(device, SIM_CALL_GIVE_BACK, address, place.bytes);
-    devmem_give_back(&device->memory, &place, &work);
+    const devmem_work work = devmem_give_back(&device->memory, &place);
     self->cost_ns += engine_cost_ns(device, work.in_slab ? SIM_COST_FREE_SLAB : SIM_COST_FREE_BLOCK, work.bytes);
     return SIM_SUCCESS;
 }
@@ -533,7 +529,6 @@ int bank_give_back(engine_call *self, sim_bank kind, uint64_t address, uint64_t 
 {
     sim_device *device = self->device, *bank = &self->machine->banks[kind];
     devmem_place place;
-    devmem_work work;
     self->cost_ns = engine_cost_ns(device, banks_kinds[kind].give_back, 0);
     if (address == 0) return SIM_SUCCESS;
     if (!engine_find(bank, address, 1, &place) || (bytes < SIM_GRANULE ? SIM_GRANULE : bytes) != place.bytes) {
@@ -543,9 +538,9 @@ int bank_give_back(engine_call *self, sim_bank kind, uint64_t address, uint64_t 
     }
     self->cost_ns = 0;
     if (kind == SIM_BANK_MANAGED) work_drain_device(self);
-    access_end(bank, place.offset, place.bytes, "give_back");
+    access_end(bank, ACCESS_MEMORY, place.offset, place.bytes, "give_back");
     engine_tell(bank, SIM_CALL_GIVE_BACK, address, bytes);
-    devmem_give_back(&bank->memory, &place, &work);
+    const devmem_work work = devmem_give_back(&bank->memory, &place);
     self->cost_ns += engine_cost_ns(device, banks_kinds[kind].give_back, work.bytes);
     return SIM_SUCCESS;
 }

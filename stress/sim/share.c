@@ -261,15 +261,15 @@ static int share_refuse(const sim_device *device, const share_token *token, int 
 static int share_stand_for(sim_device *device, uint64_t bytes, int file, devmem_place *place)
 {
     devmem_work work;
-    uint64_t offset;
-    if (devmem_obtain(&device->memory, bytes, &offset, &work) != DEVMEM_OK) {
+    uint64_t offset = devmem_obtain(&device->memory, bytes, &work);
+    if (!offset) {
         devmem_close(file);
         return SIM_OUT_OF_MEMORY;
     }
     (void)devmem_find(&device->memory, offset, place);
     place->page->file = file;
     if (devmem_share(place->page, file, SHARE_CONTENTS, 0) == 0) return SIM_SUCCESS;
-    devmem_give_back(&device->memory, place, &work);
+    (void)devmem_give_back(&device->memory, place);
     return SIM_UNKNOWN;
 }
 
@@ -318,7 +318,6 @@ int share_open_memory(const sim_device *device, share_scope scope, const unsigne
 int share_close(sim_device *device, uint64_t address)
 {
     devmem_place place;
-    devmem_work work;
     sim_device *owner = engine_owner(device->sim, address, NULL);
     share_open *opened = owner && engine_find(owner, address, 0, &place) ? share_held(&place)->opened : NULL;
     if (!opened || share_address(owner, &place, &opened->token) != address) {
@@ -328,8 +327,8 @@ int share_close(sim_device *device, uint64_t address)
     if (--opened->count > 0) return SIM_SUCCESS;
     treap_remove(&owner->opened, &opened->place);
     if (share_is_others(owner, &place)) {
-        access_end(owner, place.offset, place.bytes, "cudaIpcCloseMemHandle");
-        devmem_give_back(&owner->memory, &place, &work);
+        access_end(owner, ACCESS_MEMORY, place.offset, place.bytes, "cudaIpcCloseMemHandle");
+        (void)devmem_give_back(&owner->memory, &place);
     } else {
         free(opened);
         share_held(&place)->opened = NULL;

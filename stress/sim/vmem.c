@@ -56,11 +56,9 @@ static int vmem_find_mapped(const sim_device *device, const char *action, uint64
 int vmem_reserve(engine_call *self, uint64_t bytes, uint64_t alignment, void **address)
 {
     sim_device *device = self->device;
-    uint64_t offset;
     if (!vmem_is_whole(bytes) || (alignment & (alignment - 1)) != 0) return SIM_INVALID_VALUE;
-    if (devmem_reserve(&device->memory, bytes, alignment, engine_address(device, 0), &offset) != DEVMEM_OK) {
-        return SIM_OUT_OF_MEMORY;
-    }
+    uint64_t offset = devmem_reserve(&device->memory, bytes, alignment, engine_address(device, 0));
+    if (!offset) return SIM_OUT_OF_MEMORY;
     *address = (void *)(uintptr_t)engine_address(device, offset);
     self->cost_ns = engine_cost_ns(device, SIM_COST_VM_RESERVE, bytes);
     return SIM_SUCCESS;
@@ -97,9 +95,9 @@ static uint64_t vmem_refer(sim *machine, devmem_page *page)
 
 int vmem_import_file(sim_device *device, uint64_t bytes, int file, uint64_t place, uint64_t *handle)
 {
-    devmem_page *page;
     if (!vmem_is_whole(bytes)) return SIM_INVALID_VALUE;
-    if (devmem_take_page(&device->memory, bytes, &page) != DEVMEM_OK) return SIM_OUT_OF_MEMORY;
+    devmem_page *page = devmem_take_page(&device->memory, bytes);
+    if (!page) return SIM_OUT_OF_MEMORY;
     if (file && devmem_share(page, file, place, 0)) {
         devmem_give_page(&device->memory, page);
         ENGINE_REPORT(device, "no host memory left to simulate import");
@@ -209,7 +207,7 @@ int vmem_access(engine_call *self, uint64_t address, uint64_t bytes, uint64_t ac
     if (mode == 1 && devmem_mapping_count(memory) > device->sim->most_mappings) {
         return SIM_OUT_OF_MEMORY;
     }
-    if (mode == 0) access_leave(device, range.offset, bytes, "end of access");
+    if (mode == 0) access_end(device, ACCESS_ADDRESSES, range.offset, bytes, "end of access");
     devmem_mapping *mapped;
     for (uint64_t at = range.offset; at < range.end; at += mapped->page->bytes) {
         mapped = devmem_mapped(memory, at);
@@ -226,7 +224,7 @@ int vmem_unmap(engine_call *self, uint64_t address, uint64_t bytes)
     uint64_t gone_bytes = 0;
     int code = vmem_find_mapped(device, "unmap", address, bytes, &range);
     if (code != SIM_SUCCESS) return code;
-    access_leave(device, range.offset, bytes, "unmap");
+    access_end(device, ACCESS_ADDRESSES, range.offset, bytes, "unmap");
     for (uint64_t at = range.offset; at < range.end;) {
         devmem_mapping *mapped = devmem_mapped(&device->memory, at);
         devmem_page *page = mapped->page;

@@ -13,10 +13,11 @@ static devmem memory;                            /* must not move */
 static void test_block_equals_a_shadow(void)
 {
     enum { ROUNDS = 400 };
-    uint64_t offset, state = 3, wrong = 0;
+    uint64_t state = 3, wrong = 0;
     devmem_work work;
     devmem_init(&memory, 0, GIB(1), 0, GIB(8192), GIB(8192));
-    CHECK_INT(devmem_obtain(&memory, SPACE, &offset, &work), ==, DEVMEM_OK);
+    uint64_t offset = devmem_obtain(&memory, SPACE, &work);
+    CHECK(offset != 0);
     memset(shadow, POISON, sizeof shadow);
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t choice = splitmix64_next(&state) % 6, from = splitmix64_next(&state) % SPACE;
@@ -49,7 +50,8 @@ static void test_block_equals_a_shadow(void)
     CHECK_U64(wrong, ==, 0);
     devmem_clear(&memory);
     CHECK_U64(memory.held_bytes, ==, 0);
-    CHECK_INT(devmem_obtain(&memory, SPACE, &offset, &work), ==, DEVMEM_OK);
+    offset = devmem_obtain(&memory, SPACE, &work);
+    CHECK(offset != 0);
     devmem_read(&memory, offset, SPACE, buffer);
     memset(shadow, POISON, sizeof shadow);
     CHECK_MSG(memcmp(buffer, shadow, SPACE) == 0, "what was given back comes again as poison");
@@ -59,10 +61,10 @@ static void test_block_equals_a_shadow(void)
 /* A pattern is what fills say, bytes are what writes say; a write makes the pattern of its range unknown. */
 static void test_writes_forget_patterns(void)
 {
-    uint64_t offset, bad_offset;
+    uint64_t bad_offset;
     devmem_work work;
     devmem_init(&memory, 0, GIB(1), 0, GIB(8192), GIB(8192));
-    devmem_obtain(&memory, MIB(6), &offset, &work);
+    const uint64_t offset = devmem_obtain(&memory, MIB(6), &work);
     devmem_fill(&memory, offset, MIB(6), 77);
     CHECK_INT(devmem_write(&memory, offset + MIB(2) - 1, 2, "ab"), ==, 0);
     CHECK_INT(devmem_verify(&memory, offset, MIB(6), 77, &bad_offset), ==, 0);
@@ -81,10 +83,11 @@ static void test_writes_forget_patterns(void)
 /* Eight bytes at a time, and the rest: every length, at every distance from a border, over a value that is not 0. */
 static void test_every_length(void)
 {
-    uint64_t offset, wrong = 0;
+    uint64_t wrong = 0;
     devmem_work work;
     devmem_init(&memory, 0, GIB(1), 0, GIB(8192), GIB(8192));
-    CHECK_INT(devmem_obtain(&memory, MIB(2), &offset, &work), ==, DEVMEM_OK);
+    const uint64_t offset = devmem_obtain(&memory, MIB(2), &work);
+    CHECK(offset != 0);
     for (uint64_t bytes = 1; bytes < 40; bytes++) {
         for (uint64_t at = 0; at < 9; at++) {
             for (uint64_t i = 0; i < bytes; i++) buffer[i] = (unsigned char)(i * 5 + bytes + at);
@@ -102,10 +105,10 @@ static void test_every_length(void)
 
 static void test_even_granules_take_no_host_memory(void)
 {
-    uint64_t offset;
     devmem_work work;
     devmem_init(&memory, 0, GIB(4096), 0, GIB(8192), GIB(8192));
-    CHECK_INT(devmem_obtain(&memory, GIB(512), &offset, &work), ==, DEVMEM_OK);
+    const uint64_t offset = devmem_obtain(&memory, GIB(512), &work);
+    CHECK(offset != 0);
     CHECK_INT(devmem_set(&memory, offset, GIB(512), 0), ==, 0);
     CHECK_INT(devmem_copy(&memory, offset, &memory, offset + GIB(256), GIB(256)), ==, 0);
     unsigned char value;
