@@ -4586,15 +4586,13 @@ static void gpuarena__range_unlink(gpuarena__ranges *ranges, const gpuarena__ran
     *link = low ? low : high;
 }
 
-/* Adds an open hole to the list. A page in which nothing else starts belongs to the arena again. */
+/* Adds an open hole, which is whole pages, to the list. Its first page belongs to the arena again. */
 static void gpuarena__hole_list(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     const gpuarena__range *range = gpuarena__range_of(arena, node->address);
-    uint64_t page = (uint64_t)1 << GPUARENA__PAGE_LOG2;
     gpuarena__list_insert(arena, &arena->paged.holes, index, node);
-    if (node->address % page == 0 && node->size >= page)
-        range->owners[gpuarena__page_of(range, node->address)] = 0;
+    range->owners[gpuarena__page_of(range, node->address)] = 0;
     node->size |= GPUARENA__HOLE;
 }
 
@@ -5890,8 +5888,7 @@ static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__reque
     gpuarena__node span = *at.node;
     for (span.size = 0; at.index; gpuarena__next(arena, &at)) {
         uint32_t takes = gpuarena__availability(arena, req, at.node), record;
-        if (takes == GPUARENA__NOT_FREE
-            || (takes > GPUARENA__AVAILABLE_NOW && (gpuarena__needs_sync(arena, at.node) || !req->record)))
+        if (takes == GPUARENA__NOT_FREE || takes > GPUARENA__AVAILABLE_AFTER_STREAMS)
             return GPUARENA__MULTI_STREAM;
         record = takes == GPUARENA__AVAILABLE_NOW ? 0 : gpuarena__still_waits(arena, req, at.node);
         if (record) return record;
@@ -12405,9 +12402,8 @@ static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__reque
 static uint32_t gpuarena__stage_reclaim(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     uint64_t idle, need, tight = gpuarena__segment_bytes(arena, req, 1);
-    if (!arena->has_family || arena->stats.reserved_bytes > arena->limit) return 0;
+    if (!arena->has_family) return 0;
     need = gpuarena__need(arena, req, &idle);
-    if (!need) return 0;
     miss->again = gpuarena__reclaim_for(arena, gpuarena__above(need, idle), &miss->error, &miss->reclaim)
         || (!gpuarena__is_paged(arena, req) && tight < need      /* a segment may start right: see grow_for */
             && gpuarena__reclaim_for(arena, gpuarena__above(tight, idle), &miss->error, &miss->reclaim));
