@@ -109,12 +109,12 @@ typedef enum sim_trait {                         /* of kinds of call: bits, and 
     X(DISABLE_PEER_ACCESS,    NULL,        cudaDeviceDisablePeerAccess,           999, NONE,           PLAIN) \
     X(SET_DEVICE_FLAGS,       NULL,        cudaSetDeviceFlags,                    999, NONE,           PLAIN) \
     X(GET_DEVICE_FLAGS,       NULL,        cudaGetDeviceFlags,                    999, NONE,           PLAIN) \
-    X(SET_LIMIT,              NULL,      cudaDeviceSetLimit,                    999, NONE,           PLAIN) \
-    X(GET_LIMIT,              NULL,      cudaDeviceGetLimit,                    999, NONE,           PLAIN) \
-    X(GET_CACHE_CONFIG,       NULL,      cudaDeviceGetCacheConfig,              999, NONE,           PLAIN) \
-    X(GET_BANK_CONFIG,        NULL,      cudaDeviceGetSharedMemConfig,          999, NONE,           PLAIN) \
-    X(P2P_ATTRIBUTE,          NULL,      cudaDeviceGetP2PAttribute,             999, NONE,           BARE) \
-    X(GET_BY_PCI_BUS_ID,      NULL,      cudaDeviceGetByPCIBusId,               999, NONE,           BARE) \
+    X(SET_LIMIT,              NULL,        cudaDeviceSetLimit,                    999, NONE,           PLAIN) \
+    X(GET_LIMIT,              NULL,        cudaDeviceGetLimit,                    999, NONE,           PLAIN) \
+    X(GET_CACHE_CONFIG,       NULL,        cudaDeviceGetCacheConfig,              999, NONE,           PLAIN) \
+    X(GET_BANK_CONFIG,        NULL,        cudaDeviceGetSharedMemConfig,          999, NONE,           PLAIN) \
+    X(P2P_ATTRIBUTE,          NULL,        cudaDeviceGetP2PAttribute,             999, NONE,           BARE) \
+    X(GET_BY_PCI_BUS_ID,      NULL,        cudaDeviceGetByPCIBusId,               999, NONE,           BARE) \
     X(PRIORITY_RANGE,         NULL,        cudaDeviceGetStreamPriorityRange,      999, NONE,           PLAIN) \
     X(DRIVER_GET_VERSION,     NULL,        cudaDriverGetVersion,                  999, NONE,           BARE) \
     X(VM_GRANULARITY,         NULL,        cuMemGetAllocationGranularity,         999, NONE,           BARE) \
