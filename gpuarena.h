@@ -4976,14 +4976,13 @@ GPUARENA__INLINE uint32_t gpuarena__hint_of(gpuarena_stream stream)
     return (uint32_t)((uint64_t)(uintptr_t)stream * 0x9E3779B97F4A7C15u >> 58);
 }
 
-/* Remembers the heap of a plain stream, in the first of four entries that is its own or empty, or in its
-   home. */
+/* Remembers the heap of a plain stream, in the first of four entries that is its own or empty, or in the
+   fourth. */
 static void gpuarena__hint_put(gpuarena *arena, gpuarena_stream stream, uint32_t heap)
 {
     uint32_t home = gpuarena__hint_of(stream), at = home, tried = 0;
     while (arena->heaps.hints[at].heap && arena->heaps.hints[at].stream != stream && ++tried < 4)
         at = (home + tried) % GPUARENA__HINTS;
-    if (tried == 4) at = home;
     GPUARENA__STORE(&arena->heaps.hints[at].stream, stream, RELAXED);
     GPUARENA__STORE(&arena->heaps.hints[at].heap, heap, RELEASE);
 }
@@ -5500,7 +5499,6 @@ static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range
     if (arena->memory == GPUARENA_MEMORY_ASYNC)
         record = gpuarena__stream_find(arena, gpuarena__real_stream(stream));
     else if (arena->memory != GPUARENA_MEMORY_PINNED) return 0;
-    if (!arena->streams.ordered || arena->lost) return 0;
     for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at))
         if (!gpuarena__node_live(at.node) && at.node->record && (!record || at.node->record != record))
             return 1;
@@ -6777,10 +6775,8 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
     if (commit->may_move && left > share)
         commit->create = gpuarena__min(commit->create, left - gpuarena__min(idle, left - share));
     commit->move = left - commit->create;
-    if (commit->move && commit->may_move) {
+    if (commit->move && commit->may_move)
         found = gpuarena__movable(arena, commit, commit->move, left <= room);
-        if (gpuarena__is_lost(arena, error)) return 0;
-    }
     if (commit->may_move && !commit->is_last && found < commit->move) {
         uint64_t all, lack = 0, headroom = arena->config.headroom_bytes, free_bytes;
         if (headroom && gpuarena__driver_info(arena, &free_bytes, NULL))     /* the headroom comes first */
@@ -9601,8 +9597,8 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
 {
     gpuarena_failure failure = gpuarena__failure_of(arena, error);
     uint64_t span = req->bytes + (req->alignment - arena->unit), over, idle, need;
-    if (failure.reason == GPUARENA_REASON_TRY_ONLY || failure.reason == GPUARENA_REASON_TOO_LARGE
-        || failure.reason == GPUARENA_REASON_CAPTURE || failure.reason == GPUARENA_REASON_ADDRESSES)
+    if (failure.reason == GPUARENA_REASON_TRY_ONLY || failure.reason == GPUARENA_REASON_CAPTURE
+        || failure.reason == GPUARENA_REASON_ADDRESSES)
         return failure;                          /* other free memory would not have served it */
     need = gpuarena__need(arena, req, &idle);
     gpuarena__failure_measure(arena, &failure, need, idle);
@@ -9623,7 +9619,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
         failure.driver_call = NULL;
         failure.missing_bytes = failure.device_free_bytes = 0;
         failure.pending_bytes = arena->stats.pending_bytes;  /* other threads went on during driver calls */
-    } else if (!gpuarena__needs_new(req) && failure.reason != GPUARENA_REASON_ALIGNMENT) {
+    } else if (!gpuarena__needs_new(req)) {
         failure.reason = GPUARENA_REASON_FRAGMENTED;
         if (failure.largest_free_bytes < span) span -= failure.largest_free_bytes;
         failure.missing_bytes = span;            /* all of it, if free blocks cannot serve this request */
@@ -11348,9 +11344,8 @@ static int gpuarena__family_grow_to(gpuarena *arena, uint64_t target, int undo, 
             done = gpuarena__grow_to(arena, own, error);
             if (undo && !done) gpuarena__grow_undo(arena, before);
         }
-        if (done) break;
         lack = gpuarena__above(own, arena->stats.reserved_bytes);
-        again = gpuarena__reclaim_for(arena, lack, error, &reclaim);
+        again = !done && gpuarena__reclaim_for(arena, lack, error, &reclaim);
     }
     gpuarena__reclaim_end(arena, &reclaim);
     return done;
