@@ -3673,11 +3673,10 @@ GPUARENA__INLINE void gpuarena__block_slice(gpuarena *arena, gpuarena__heap *hea
     gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, rest), node->next, rest);
 }
 
-/* Ends the waits of a free node that is about to become a live block. */
+/* Ends the waits of a free node that is about to become a live block. Of another record it has no ticket. */
 static void gpuarena__block_wake(gpuarena_stats *stats, gpuarena__node *node, const gpuarena__request *req)
 {
     if (node->record) stats->pending_bytes -= req->bytes;
-    if (node->record != req->record) node->ticket = 0;
     GPUARENA__STORE(&node->record, req->record, RELAXED);    /* another heap may look: see heap_joins */
 }
 
@@ -5431,7 +5430,6 @@ static int gpuarena__capture_open(gpuarena *arena, gpuarena_stream stream, uint6
     streams->list[home].ref_count++;
     streams->list[under].state = GPUARENA__COVERED;
     gpuarena__known_set(arena, at);
-    gpuarena__streams_changed(arena);
     streams->captured++;
     if (is_new) *set = ++streams->set_serial;
     return 1;
@@ -5447,7 +5445,6 @@ static void gpuarena__capture_close(gpuarena *arena, uint32_t at)
     stream->ticket++;                            /* covers uses in this capture until all captures end */
     arena->streams.list[stream->under].state = GPUARENA__OPEN;
     gpuarena__known_set(arena, stream->under);
-    gpuarena__streams_changed(arena);
     arena->streams.captured--;
     if (gpuarena__set_is_open(arena, home)) return;
     for (at = 1; at < arena->streams.count; at++) {
@@ -11723,8 +11720,6 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     }
     memset(streams->list, 0, sizeof *streams->list);
     streams->list[0].bins = &arena->bins;
-    streams->list[0].handle = GPUARENA_ANY_STREAM;
-    streams->list[0].state = GPUARENA__CLOSED;
     streams->count = 1;
     return arena;
 }
@@ -12380,9 +12375,7 @@ static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__reque
 /* Has the other arenas of the tree release idle memory, if that makes room. */
 static uint32_t gpuarena__stage_reclaim(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
-    uint64_t idle, need, tight = gpuarena__segment_bytes(arena, req, 1);
-    if (!arena->has_family) return 0;
-    need = gpuarena__need(arena, req, &idle);
+    uint64_t idle, tight = gpuarena__segment_bytes(arena, req, 1), need = gpuarena__need(arena, req, &idle);
     miss->again = gpuarena__reclaim_for(arena, gpuarena__above(need, idle), &miss->error, &miss->reclaim)
         || (!gpuarena__is_paged(arena, req) && tight < need      /* a segment may start right: see grow_for */
             && gpuarena__reclaim_for(arena, gpuarena__above(tight, idle), &miss->error, &miss->reclaim));
