@@ -58,7 +58,7 @@ void cudart_attach(sim *machine);
    NULL: there is none (no devices, a child of fork, the process is ending). */
 sim *cudart_machine(void);
 
-/* Which build this is, as sim_build has it (../build.h): a machine of another one must not be attached. */
+/* Which build this is, as sim_build (sim/sim.h) has it: a machine of another one must not be attached. */
 const char *cudart_build(void);
 
 /* Instead of a kernel: work on the stream that takes so long and uses these ranges, `count` of them. A code. The call

@@ -70,7 +70,7 @@ struct record;
       "with --rate, modelled: from when an op could begin to its end, 99 of 100") \
     X(ENDED, "ended", TEXT, TIMED, NEITHER, \
       "why there are no more repeats or rounds: precise, rounds, time (help measuring)")
-/* Of `run`, behind all others: the workload's repetitions (../pass_steady.h), where it has some; whole runs alone. */
+/* Of `run`, behind all others: the workload's repetitions (run/pass.c), where it has some; whole runs alone. */
 #define ROW_STEADY_COLUMNS(X) \
     X(VNS_PER_OP, "vns_per_op", NS, COUNTED, LESS, \
       "the virtual clock from the first op to the last, over ops; of rows that are ok") \
@@ -163,7 +163,7 @@ typedef struct row {
     int  is_baseline;                            /* run for the table alone: in no file */
     latencies *times;                            /* NULL: not timed; owned */
     arrivals *arrivals;                          /* NULL: without --rate */
-    struct record *recording;                    /* what pictures are drawn from (../record.h); NULL: none; owned */
+    struct record *recording;                    /* what pictures are drawn from (record.h); NULL: none; owned */
     char note[512];                              /* out of memory: the reason as a sentence; failure: what happened */
 } row;
 
