@@ -130,8 +130,8 @@ devmem_mapping *devmem_map(devmem *memory, address_range *range, uint64_t offset
 void devmem_unmap(devmem *memory, devmem_mapping *mapped);
 devmem_mapping *devmem_mapped(const devmem *memory, uint64_t offset);        /* NULL: none, or obtained. O(1) */
 
-/* bytes > 0, any. Below a granule: a piece of a slab, else whole granules at the lowest addresses that fit. Its offset;
-   0: there is no memory for it. */
+/* bytes > 0, any. Below a granule: a piece of a slab, else whole granules at the lowest addresses that fit. Its
+   offset; 0: there is no memory for it. */
 uint64_t devmem_obtain(devmem *memory, uint64_t bytes, devmem_work *work);
 /* 1: the offset lies in a request. 0: not so; place->range: the slab or the chunk that it lies in; NULL: neither. */
 int  devmem_find(const devmem *memory, uint64_t offset, devmem_place *place);
