@@ -1096,10 +1096,10 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
      Growing    takes what follows the block: the room it was allocated with, holes, which are then backed,
                 and free memory that is quiet or the block's own stream's. If `stream` is another stream than
                 the block's, quiet memory alone is taken.
-     Shrinking  frees the tail as gpuarena_free on `stream` would, and ends the block's room. Idle memory goes
-                back with a later free.
-     Units      config.alignment; pages for a block with room; a GPUARENA_ALLOC_DEDICATED block keeps its
-                whole segment.
+     Shrinking  frees the tail as gpuarena_free on `stream` would; if there is one, the block's room ends.
+                Idle memory goes back with a later free.
+     Units      config.alignment; pages for a block with room; a block with a segment of its own, by
+                GPUARENA_ALLOC_DEDICATED or config.debug, keeps it whole.
      Results    OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, TOO_LARGE;
                 failure.block is the block), INVALID_ARGUMENT (bytes 0); of the pointer as gpuarena_free,
                 INVALID_ARGUMENT for NULL;
