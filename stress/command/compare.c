@@ -52,6 +52,16 @@ static void compare_tell(compare_row *pair, row_column column, const char *befor
              *before ? before : "(empty)", *after ? after : "(empty)", said);
 }
 
+/* What the repeats of one file have: numbers, one word, or several. */
+static void compare_show(const case_rows *of, const row *first, row_column column, char text[96])
+{
+    const interval numbers = case_samples(of, column, 0);
+    char word[CELL_ROOM];
+    if (numbers.count) interval_show(&numbers, row_table[column].unit, text, 96);
+    else snprintf(text, 96, "%.90s",
+                  case_agrees(of, column) ? cell_text(&first->cells[column], word) : "several words");
+}
+
 /* What is exact, and not the same in all repeats of one file. A simulated device's are the same every time, or
    something is wrong; of a GPU's only ranges that do not meet say anything. */
 static void compare_varied(compare_row *pair, row_column column)
@@ -59,13 +69,13 @@ static void compare_varied(compare_row *pair, row_column column)
     const column_info *measure = &row_table[column];
     const interval from = case_samples(&pair->before, column, 0);
     const interval to = case_samples(&pair->after, column, 0);
-    char before[96] = "several words", after[96] = "several words", text[CELL_ROOM];
+    char before[96], after[96], text[CELL_ROOM];
     int is_simulated = !strncmp(cell_text(&pair->to->cells[COLUMN_DEVICE], text), "sim", 3);
     compare_found found = is_simulated ? COMPARE_CHANGED : COMPARE_AMBIGUOUS;
     int are_apart = from.count && to.count && (to.low > from.high || to.high < from.low);
     if (are_apart && !is_simulated) found = compare_sense(measure, from.low, to.low);
-    if (from.count) interval_show(&from, measure->unit, before, sizeof before);
-    if (to.count) interval_show(&to, measure->unit, after, sizeof after);
+    compare_show(&pair->before, pair->from, column, before);
+    compare_show(&pair->after, pair->to, column, after);
     compare_tell(pair, column, before, after, " (not the same in all repeats)");
     compare_raise(&pair->exact, found);
 }

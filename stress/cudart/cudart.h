@@ -2,7 +2,7 @@
    It must not be needed by CUDA programs: without it calls are served by the machine that GPUARENA_SIM describes.
 
    GPUARENA_SIM = part {"," part}, read at the first call of the process. The parts are those of ../README.md, "CUDA
-   programs without a GPU"; options.c reads them, call.c says in which lines a report is. With device=0 every call
+   programs without a GPU"; options.c reads them, call.c says in which lines a report is. With device=8G*0 every call
    answers cudaErrorNoDevice; parts of faults are separated by ";", and their operations are calls of the runtime.
 
    What serves and what does not:
