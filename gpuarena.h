@@ -9371,12 +9371,13 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason)
     }
 }
 
-/* Writes failure->detail. */
+/* Writes failure->detail. What is too long ends with "..". */
 GPUARENA__PRINTF(2, 3) static void gpuarena__detail(gpuarena_failure *failure, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    (void)vsnprintf(failure->detail, sizeof failure->detail, format, values);
+    if (vsnprintf(failure->detail, sizeof failure->detail, format, values) >= (int)sizeof failure->detail)
+        memcpy(failure->detail + sizeof failure->detail - 3, "..", 3);
     va_end(values);
 }
 
