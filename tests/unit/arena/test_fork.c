@@ -236,6 +236,66 @@ static void test_return_from_callback(void)
     script_end();
 }
 
+/* The child goes on out of config.pressure, and takes the locks of an arena with heaps again, though another thread
+   of the parent holds them all. */
+static int is_inside, is_forked;
+
+static void *give_heaps(void *unused)
+{
+    return gpuarena_alloc(arena, &block, 100, stream_handle(stream_number("s2"))) ? &is_inside : unused;
+}
+
+static void *use_inside(void *unused)
+{
+    return gpuarena_use(arena, block, stream_handle(stream_number("s1"))) ? &is_inside : unused;
+}
+
+static void stay_inside(gpuarena *told, const gpuarena_action *action, void *user)
+{
+    (void)told, (void)user;
+    if (action->kind != GPUARENA_ACTION_USE) return;
+    __atomic_store_n(&is_inside, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&is_forked, __ATOMIC_ACQUIRE)) sched_yield();
+}
+
+static int fork_pressed(gpuarena *told, const gpuarena_failure *failure, void *user)
+{
+    pthread_t other;
+    (void)told, (void)failure, (void)user;
+    if (!CHECK(!pthread_create(&other, NULL, use_inside, NULL))) return 0;
+    while (!__atomic_load_n(&is_inside, __ATOMIC_ACQUIRE)) sched_yield();
+    fflush(stdout);
+    inside_process = fork();
+    if (inside_process == 0) {
+        alarm(20);
+        return 0;
+    }
+    __atomic_store_n(&is_forked, 1, __ATOMIC_RELEASE);
+    pthread_join(other, NULL);
+    return 0;
+}
+
+static void test_return_from_pressure(void)
+{
+    int status = -1;
+    void *mine = NULL, *none = NULL;
+    pthread_t other;
+    script("device 1G");
+    device_await_arena(-1);
+    gpuarena_config config = config_of("limit=8M", -1);
+    config.pressure = fork_pressed;
+    config.observe = stay_inside;
+    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, &mine, 100, stream_handle(stream_number("s1"))), ==, GPUARENA_OK);
+    CHECK(!pthread_create(&other, NULL, give_heaps, NULL) && !pthread_join(other, NULL));
+    gpuarena_result result = gpuarena_alloc(arena, &none, MIB(8), stream_handle(stream_number("s1")));
+    if (inside_process == 0) _exit(result == GPUARENA_OK);
+    CHECK_INT(result, ==, GPUARENA_OUT_OF_MEMORY);
+    CHECK(waitpid(inside_process, &status, 0) == inside_process && WIFEXITED(status) && !WEXITSTATUS(status));
+    CHECK(!gpuarena_free(arena, mine, NULL) && !gpuarena_free(arena, block, NULL) && !gpuarena_destroy(arena));
+    script_end();
+}
+
 int main(void)
 {
     pthread_atfork(program_before, program_after, program_after);
@@ -246,6 +306,7 @@ int main(void)
     fork_beside(keep_busy, is_refused);
     script_end();
     test_return_from_callback();
+    test_return_from_pressure();
     test_inside();
     return tap_done();
 }
