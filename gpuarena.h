@@ -2103,7 +2103,7 @@ enum { GPUARENA__PLANS = 8, GPUARENA__PLAN_REGIONS = 8, GPUARENA__PLAN_MOST = 1 
        GPUARENA__PLAN_PROVEN = 2 };              /* so many more steps are alike before pages move for one */
 typedef enum gpuarena__plan_state {
     GPUARENA__PLAN_RECORDS,                      /* steps of its kind are recorded */
-    GPUARENA__PLAN_TRIES,                        /* as SERVES, after a single step; and the step is recorded */
+    GPUARENA__PLAN_TRIES,                        /* as SERVES, after one step; this one is recorded, too */
     GPUARENA__PLAN_SERVES,                       /* `seen` has addresses, which are earmarked, unless the plan
                                                     of the step under way has ended */
     GPUARENA__PLAN_WAITS                         /* `seen` has them; the kind's next step earmarks them */
