@@ -3673,10 +3673,12 @@ GPUARENA__INLINE void gpuarena__block_slice(gpuarena *arena, gpuarena__heap *hea
     gpuarena__bin_insert(arena, gpuarena__bins_of(arena, heap, rest), node->next, rest);
 }
 
-/* Ends the waits of a free node that is about to become a live block. Of another record it has no ticket. */
+/* Ends the waits of a free node that is about to become a live block. It may have a ticket of another record:
+   a stream that was forgotten and named again while the request waited has a new one. */
 static void gpuarena__block_wake(gpuarena_stats *stats, gpuarena__node *node, const gpuarena__request *req)
 {
     if (node->record) stats->pending_bytes -= req->bytes;
+    if (node->record != req->record) node->ticket = 0;
     GPUARENA__STORE(&node->record, req->record, RELAXED);    /* another heap may look: see heap_joins */
 }
 
@@ -11721,6 +11723,7 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     }
     memset(streams->list, 0, sizeof *streams->list);
     streams->list[0].bins = &arena->bins;
+    streams->list[0].state = GPUARENA__CLOSED;
     streams->count = 1;
     return arena;
 }
