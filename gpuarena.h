@@ -2103,10 +2103,9 @@ enum { GPUARENA__PLANS = 8, GPUARENA__PLAN_REGIONS = 8, GPUARENA__PLAN_MOST = 1 
        GPUARENA__PLAN_PROVEN = 2 };              /* so many more steps are alike before pages move for one */
 typedef enum gpuarena__plan_state {
     GPUARENA__PLAN_RECORDS,                      /* steps of its kind are recorded */
-    GPUARENA__PLAN_TRIES,                        /* as SERVES, after one step; this one is recorded, too */
-    GPUARENA__PLAN_SERVES,                       /* `seen` has addresses, which are earmarked, unless the plan
-                                                    of the step under way has ended */
-    GPUARENA__PLAN_WAITS                         /* `seen` has them; the kind's next step earmarks them */
+    GPUARENA__PLAN_SERVES,                       /* `seen` has addresses, which are earmarked */
+    GPUARENA__PLAN_WAITS,                        /* `seen` has them; the kind's next step earmarks them */
+    GPUARENA__PLAN_ENDS                          /* until the step ends; nothing is earmarked any more */
 } gpuarena__plan_state;
 typedef struct gpuarena__plan {
     uint32_t kind;                               /* as gpuarena_step was told; 0: unused */
@@ -2115,10 +2114,11 @@ typedef struct gpuarena__plan {
     uint32_t clean;                              /* so many of the latest steps were served throughout; or,
                                                     recorded, were alike but could not be planned */
     uint32_t packed;                             /* 1: its blocks lie in regions */
+    uint32_t trimmed;                            /* 1: it has been improved as far as it can be */
     uint32_t moving;                             /* the latest times that it went on after a wait, pages moved
                                                     for it: so many */
     uint32_t rest, failures;                     /* steps of its kind that are not watched; plans given up */
-    gpuarena__sequence seen;                     /* the kind's latest recorded step */
+    gpuarena__sequence seen, fresh;              /* the kind's latest recorded step; the one under way */
 } gpuarena__plan;
 typedef enum gpuarena__making {
     GPUARENA__MAKES_BLOCK,
@@ -2127,7 +2127,6 @@ typedef enum gpuarena__making {
 } gpuarena__making;
 typedef struct gpuarena__region {                /* memory for the plans' blocks of one stream */
     uint64_t address, bytes;                     /* bytes 0: they lie elsewhere, so far */
-    uint64_t wanted;                             /* by the plan that was packed last */
     uint32_t record;
 } gpuarena__region;
 
@@ -2141,9 +2140,9 @@ typedef struct gpuarena__plans {
     uint32_t cursor;                             /* in now->seen: behind the latest allocation that it had */
     uint32_t missed;                             /* allocations of this step that it did not have */
     uint32_t astray, astray_at;                  /* the latest of those in a row, up to 4; the cursor then */
+    uint32_t trial;                              /* 1: `now` serves after one step, and is recorded, too */
     uint32_t unit_log2;
     gpuarena__making making;                     /* what pages are had for */
-    gpuarena__sequence fresh;                    /* the step under way, if it is recorded */
     uint64_t given_bytes;                        /* released for the plans, and not had back since */
     uint64_t moved_count;                        /* pages moved, and releases, before this step */
     uint32_t region_count;
@@ -2439,25 +2438,14 @@ static void gpuarena__set_magic(gpuarena *arena, uint32_t magic)
     GPUARENA__STORE(&arena->one_heap, arena->heaps.count ? 0 : magic, RELAXED);
 }
 
-/* Tells whether the step under way is recorded. */
-static int gpuarena__is_recorded(const gpuarena *arena)
-{
-    return arena->plans.now && arena->plans.now->state <= GPUARENA__PLAN_TRIES;
-}
-
-/* Tells whether the plan of the step under way has ended before the step. */
-static int gpuarena__plan_ended(const gpuarena *arena)
-{
-    return arena->plans.now && arena->plans.now->state != GPUARENA__PLAN_RECORDS
-        && !arena->plans.region_count;
-}
-
 /* The values that the fast paths test, as they follow from the state now. Each summarises several
    conditions; update_fast_path is called when one of these changes. */
 static gpuarena__fast gpuarena__fast_now(const gpuarena *arena)
 {
     const gpuarena_config *config = &arena->config;
     uint64_t reserved = arena->stats.reserved_bytes;
+    int is_recorded = arena->plans.now
+        && (arena->plans.now->state == GPUARENA__PLAN_RECORDS || arena->plans.trial);
     gpuarena__fast fast;
     fast.hit_max_bytes = config->scrub & GPUARENA_SCRUB_ALLOC || config->debug || arena->lost
             || reserved > arena->limit
@@ -2468,8 +2456,7 @@ static gpuarena__fast gpuarena__fast_now(const gpuarena *arena)
         ? 0 : arena->limit;
     fast.slow_free_flags = GPUARENA__PLANNED | GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__TAGGED
         | GPUARENA__EXPORTED;
-    if (reserved > fast.plain_limit || config->observe || !arena->streams.ordered
-        || gpuarena__is_recorded(arena))
+    if (reserved > fast.plain_limit || config->observe || !arena->streams.ordered || is_recorded)
         fast.slow_free_flags |= GPUARENA__LIVE;
     return fast;
 }
@@ -6804,7 +6791,7 @@ static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__co
                              gpuarena__max(gpuarena__max(GPUARENA__HANDLE_KNEE / 4, bytes / 8),
                                            (arena->stats.reserved_bytes + bytes) / GPUARENA__HANDLE_SHARE));
     if (arena->plans.making == GPUARENA__MAKES_BLOCK
-        && !gpuarena__plan_ended(arena)
+        && !(arena->plans.now && arena->plans.now->state == GPUARENA__PLAN_ENDS)
         && gpuarena__strands_much(arena, 0)) return 1;
     while (count * 2 * page <= gpuarena__min(most, bytes / 2)) count *= 2;        /* far below INSIDE */
     return gpuarena__min(count, left);
@@ -7331,7 +7318,7 @@ GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, u
 static void gpuarena__plan_forget(gpuarena__plan *plan)
 {
     plan->state = GPUARENA__PLAN_RECORDS;
-    plan->seen.count = plan->clean = plan->packed = plan->moving = 0;
+    plan->seen.count = plan->fresh.count = plan->clean = plan->packed = plan->trimmed = plan->moving = 0;
 }
 
 /* Ends a plan that has not served, or two steps that differ: the kind is recorded again, after a longer pause
@@ -7349,14 +7336,15 @@ GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, uin
 {
     gpuarena__plans *plans = &arena->plans;
     gpuarena__plan *now = plans->now;
-    gpuarena__sequence *fresh = &plans->fresh;
+    gpuarena__sequence *fresh = &now->fresh;
     uint64_t number = gpuarena__node_at(arena, index)->as.live.serial - fresh->serial - 1,
              units = bytes >> plans->unit_log2;
     gpuarena__planned *one;
+    if (now->state != GPUARENA__PLAN_RECORDS && !plans->trial) return;
     if (number >= GPUARENA__PLAN_MOST || units > UINT32_MAX || (number >= fresh->room
         && !GPUARENA__RESERVE(arena, gpuarena__planned, fresh->list, fresh->count,
                               (uint32_t)number + 1 - fresh->count, fresh->room))) {
-        if (now->state == GPUARENA__PLAN_TRIES) now->state = GPUARENA__PLAN_SERVES;
+        if (plans->trial) plans->trial = 0;      /* the plan goes on, and is not recorded */
         else {
             gpuarena__plan_fail(now);
             plans->now = NULL;
@@ -7373,18 +7361,19 @@ GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, uin
     one->units = (uint32_t)units;
     one->record = record;
     one->address = gpuarena__node_at(arena, index)->address;
-    if (now->seen.count && now->state == GPUARENA__PLAN_RECORDS)
-        (void)gpuarena__plan_next(plans, units, record);
+    if (now->seen.count && !plans->trial) (void)gpuarena__plan_next(plans, units, record);
 }
 
 /* Records a free in a step: of one of its blocks, or of a block of the step before. */
 static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node)
 {
-    gpuarena__sequence *seen = &arena->plans.now->seen, *fresh = &arena->plans.fresh;
-    uint64_t number = node->as.live.serial - fresh->serial - 1;
-    if (number < fresh->count) fresh->list[number].until = fresh->count;
-    number = node->as.live.serial - seen->serial - 1;
-    if (number < seen->count) seen->list[number].until = seen->count + 1 + arena->plans.cursor;
+    gpuarena__plan *now = arena->plans.now;
+    uint64_t number = node->as.live.serial - now->fresh.serial - 1;
+    if (now->state != GPUARENA__PLAN_RECORDS && !arena->plans.trial) return;
+    if (number < now->fresh.count) now->fresh.list[number].until = now->fresh.count;
+    number = node->as.live.serial - now->seen.serial - 1;
+    if (number < now->seen.count)
+        now->seen.list[number].until = now->seen.count + 1 + arena->plans.cursor;
 }
 
 /* ---- packing. Time goes round: it is counted in allocations of a step. Blocks are placed one after the
@@ -7622,7 +7611,7 @@ static void gpuarena__pack_gaps(const gpuarena *arena, gpuarena__pack *pack, con
         int usable = (gpuarena__is_free(node) || gpuarena__is_earmarked(node))
             && (!node->record || node->record == record);
         if (gpuarena__node_live(node)) {
-            uint64_t number = node->as.live.serial - plan->seen.serial - 1;
+            uint64_t number = node->as.live.serial - plan->fresh.serial - 1;
             usable = node->record == record && number < plan->seen.count
                 && gpuarena__is_plannable(&plan->seen, (uint32_t)number, record);
         }
@@ -7819,7 +7808,7 @@ static gpuarena__region *gpuarena__region_of(gpuarena *arena, uint32_t record)
     if (region < end) return region;
     if (plans->region_count == GPUARENA__PLAN_REGIONS) return NULL;
     plans->region_count++;
-    region->address = region->bytes = region->wanted = 0;
+    region->address = region->bytes = 0;
     region->record = record;
     arena->streams.list[record].ref_count++;
     return region;
@@ -7846,9 +7835,9 @@ static void gpuarena__earmarks_end(gpuarena *arena)
 /* Tells whether a plan has earmarked memory. */
 static int gpuarena__has_plan(const gpuarena *arena)
 {
-    const gpuarena__plan *plan = arena->plans.list, *end = plan + GPUARENA__PLANS;
-    while (plan < end && plan->state != GPUARENA__PLAN_TRIES && plan->state != GPUARENA__PLAN_SERVES) plan++;
-    return plan < end;
+    uint32_t at = 0;
+    while (at < GPUARENA__PLANS && arena->plans.list[at].state != GPUARENA__PLAN_SERVES) at++;
+    return at < GPUARENA__PLANS;
 }
 
 /* Creates what was released for the plan of the step under way again, in a few large handles, since the step
@@ -7882,8 +7871,8 @@ static int gpuarena__plans_yield(gpuarena *arena, int ends)
         gpuarena__plan *plan = &plans->list[at];
         if (plan->state == GPUARENA__PLAN_RECORDS) continue;
         plan->packed = 0;                        /* no region is its own now */
-        if (plan == plans->now) continue;
-        if (ends) gpuarena__plan_fail(plan);
+        if (plan == plans->now) plan->state = GPUARENA__PLAN_ENDS;
+        else if (ends) gpuarena__plan_fail(plan);
         else plan->state = GPUARENA__PLAN_WAITS;
     }
     if (!plans->region_count) return 0;
@@ -7944,114 +7933,122 @@ static int gpuarena__plan_keep_stream(gpuarena *arena, gpuarena__plan *plan, uin
         && (!pack.count || gpuarena__pack_earmark(arena, plan, &pack, record));
 }
 
-/* Plans the blocks of a step where they lay in it. 0: there is no plan; memory may be earmarked. */
-static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
+/* Plans the blocks of a sequence where `lay` says that they lay. 0: there is no plan; memory may be
+   earmarked. */
+static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan, const gpuarena__sequence *lay)
 {
-    uint32_t record, at, count = 0;
-    for (at = 0; at < plan->seen.count; at++) {
-        gpuarena__planned *place = &plan->seen.list[at];
-        if (!gpuarena__is_plannable(&plan->seen, at, place->record)
-            || !gpuarena__is_planned_stream(arena, place->record)) place->address = 0;
-        count += place->address != 0;
+    uint32_t record, one;
+    for (one = 0; one < plan->seen.count; one++) {
+        gpuarena__planned *place = &plan->seen.list[one];
+        place->address = gpuarena__is_plannable(&plan->seen, one, place->record)
+            && gpuarena__is_planned_stream(arena, place->record) ? lay->list[one].address : 0;
     }
     for (record = 1; record < arena->streams.count; record++)
         if (gpuarena__is_planned_stream(arena, record) && !gpuarena__plan_keep_stream(arena, plan, record))
             return 0;
-    return count != 0;                           /* else no block can be planned */
+    for (one = 0; one < plan->seen.count && !plan->seen.list[one].address; one++) {}
+    return one < plan->seen.count;               /* else no block can be planned */
 }
 
-/* Packs the blocks of a sequence, for a region of each stream, which has the wanted size then. 0: there is no
-   such plan, as the regions may not fit beside the live blocks. */
-static int gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan)
+/* Packs the blocks of a sequence, for a region of each stream. Returns how many regions that takes, and which
+   sizes they have. 0: there is no such plan, as the regions may not fit beside the live blocks. */
+static uint32_t gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan, gpuarena__region *wanted)
 {
-    gpuarena__plans *plans = &arena->plans;
-    uint64_t all = arena->stats.live_bytes, most = gpuarena__peak(arena), used = all;
-    uint32_t record, at;
-    for (at = 0; at < plan->seen.count; at++) plan->seen.list[at].address = 0;
-    for (at = 0; at < plans->region_count; at++) plans->regions[at].wanted = 0;
-    for (record = 1; record < arena->streams.count; record++) {
+    uint64_t all = arena->stats.live_bytes, most;
+    uint32_t count = 0, record, one;
+    for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
+    for (record = 1; record < arena->streams.count && count < GPUARENA__PLAN_REGIONS; record++) {
         gpuarena__pack pack = GPUARENA_INIT;
-        gpuarena__region *region;
         if (!gpuarena__is_planned_stream(arena, record)) continue;
         if (!gpuarena__pack_make(arena, &pack, plan, record, 0)) return 0;
         if (!pack.top) continue;                 /* nothing to pack */
-        region = gpuarena__region_of(arena, record);
-        if (!region) return 0;
-        region->wanted = gpuarena__whole(pack.top << plans->unit_log2,
-                                         gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
-        all += region->wanted;
+        wanted[count].record = record;
+        wanted[count].bytes = gpuarena__whole(pack.top << arena->plans.unit_log2,
+                                              gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
+        all += wanted[count++].bytes;
     }
+    if (!count || count > GPUARENA__PLAN_REGIONS) return 0;
+    most = gpuarena__peak(arena);
     most += gpuarena__idle_part(arena, most);
-    return all > used && all <= gpuarena__max(most, arena->stats.reserved_bytes);
+    return all > gpuarena__max(most, arena->stats.reserved_bytes) ? 0 : count;
 }
 
-/* Obtains the regions of a packed plan: that needs the least memory, but pages move for it. If a stream's
-   region is too small, plans that serve get the addresses of a new one. 0: there is no memory for one, and a
-   region may be gone. */
-static int gpuarena__plan_enter(gpuarena *arena, gpuarena__plan *plan)
+/* Obtains the regions of a packed plan: needs the least memory, but pages move for it. If a stream's region
+   is too small, plans that serve get the addresses of a new one. 0: there is no plan, and a region may be
+   gone. */
+static int gpuarena__plan_enter(gpuarena *arena, gpuarena__plan *plan, const gpuarena__region *wanted,
+                                uint32_t count)
 {
-    gpuarena__plans *plans = &arena->plans;
-    uint32_t at, other;
-    for (at = 0; at < plans->region_count; at++) {
-        gpuarena__region *region = &plans->regions[at];
-        uint64_t from = region->bytes ? region->address : 0;
-        if (region->bytes < region->wanted) {
+    const gpuarena__plan *list = arena->plans.list;
+    uint32_t at, one;
+    for (at = 0; at < count; at++) {
+        uint32_t record = wanted[at].record;
+        gpuarena__region *region = gpuarena__region_of(arena, record);
+        uint64_t from = region && region->bytes ? region->address : 0;
+        if (!region) return 0;
+        if (region->bytes < wanted[at].bytes) {
             if (from) gpuarena__earmark_end(arena, from, from + region->bytes);
             region->bytes = 0;
-            if (!gpuarena__region_obtain(arena, region, region->wanted)) return 0;
-            for (other = 0; from && other < GPUARENA__PLANS; other++)
-                if (plans->list[other].packed)
-                    gpuarena__plan_shift(&plans->list[other].seen, region->record, from, region->address);
+            if (!gpuarena__region_obtain(arena, region, wanted[at].bytes)) return 0;
+            for (one = 0; from && one < GPUARENA__PLANS; one++)
+                if (list[one].packed) gpuarena__plan_shift(&list[one].seen, record, from, region->address);
         }
-        if (region->wanted) gpuarena__plan_shift(&plan->seen, region->record, 1, region->address);
+        gpuarena__plan_shift(&plan->seen, record, 1, region->address);
     }
-    return 1;
+    plan->packed = count != 0;
+    arena->stats.plan_count += plan->packed;
+    return count != 0;
 }
 
 /* Tells whether a packed plan lets memory go back: what is idle exceeds what the regions need by a part of
    the peak. Otherwise pages would move for nothing, since what is reserved above the peak lies beside live
    blocks. */
-static int gpuarena__plan_gains(gpuarena *arena)
+static int gpuarena__plan_gains(gpuarena *arena, const gpuarena__region *wanted, uint32_t count)
 {
     const gpuarena__plans *plans = &arena->plans;
     uint64_t lack = 0;
-    uint32_t at;
-    for (at = 0; at < plans->region_count; at++)
-        lack += gpuarena__above(plans->regions[at].wanted, plans->regions[at].bytes);
+    uint32_t at, one;
+    for (at = 0; at < count; at++) {
+        for (one = 0; one < plans->region_count && plans->regions[one].record != wanted[at].record; one++) {}
+        lack += gpuarena__above(wanted[at].bytes, one < plans->region_count ? plans->regions[one].bytes : 0);
+    }
     return !lack || !arena->paged.page_bytes
         || gpuarena__idle_bytes(arena, 0) >= lack + gpuarena__peak(arena) / GPUARENA__PLAN_GAIN;
 }
 
-/* Packs a plan, and obtains its regions. gains 1: only if memory can go back then. 0: that is not to be, and
-   the plan has the addresses that it had. */
-static int gpuarena__plan_move(gpuarena *arena, gpuarena__plan *plan, int gains)
+/* Packs a plan that serves; or, if that is not to be, lets it go on as it was, and it is not improved again.
+   gains 1: only if memory can go back then. 0: there is no plan any more. */
+static int gpuarena__plan_pack_again(gpuarena *arena, gpuarena__plan *plan, int gains)
 {
+    gpuarena__region wanted[GPUARENA__PLAN_REGIONS];
     size_t bytes = plan->seen.count * sizeof *plan->seen.list;
     gpuarena__planned *before = (gpuarena__planned *)gpuarena__host_alloc(arena, bytes);
+    uint32_t count;
     if (!before) return 0;
     memcpy(before, plan->seen.list, bytes);
-    plan->packed = gpuarena__plan_pack(arena, plan) && (!gains || gpuarena__plan_gains(arena))
-        && gpuarena__plan_enter(arena, plan);
-    if (!plan->packed) memcpy(plan->seen.list, before, bytes);
+    count = gpuarena__plan_pack(arena, plan, wanted);
+    if (gains && !gpuarena__plan_gains(arena, wanted, count)) count = 0;
+    if (!count) memcpy(plan->seen.list, before, bytes);
     gpuarena__host_free(arena, before, bytes);
-    arena->stats.plan_count += plan->packed;
     plan->clean = 0;
-    return (int)plan->packed;
+    plan->trimmed = !count;
+    return count ? gpuarena__plan_enter(arena, plan, wanted, count)
+                 : gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);
 }
 
-/* Earmarks memory for a plan that waits: packs it, since pages may have moved meanwhile, or its blocks lie
-   where they lay; gains 1: it is packed only if memory can go back then. The plan ends if neither can be had,
-   or if pages moved for that often in a row: then what other steps need has no room beside it. */
-static void gpuarena__plan_resume(gpuarena *arena, gpuarena__plan *plan, int gains)
+/* Packs all plans that serve. */
+static void gpuarena__plans_pack(gpuarena *arena)
 {
-    uint64_t moved = arena->stats.remapped_page_count;
-    int captured = arena->streams.captured != 0, done = 0;
-    if (captured || plan->moving < GPUARENA__PLAN_PROVEN + 2)
-        done = (!captured && gpuarena__plan_move(arena, plan, gains))
-            || gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);
-    plan->moving = moved != arena->stats.remapped_page_count ? plan->moving + 1 : 0;
-    if (done) plan->state = GPUARENA__PLAN_SERVES;
-    else gpuarena__plan_fail(plan);
+    gpuarena__plans *plans = &arena->plans;
+    uint32_t at;
+    gpuarena__earmarks_end(arena);
+    for (at = 0; at < GPUARENA__PLANS; at++) plans->list[at].packed = 0; /* no region is theirs now */
+    for (at = 0; at < GPUARENA__PLANS; at++) {
+        gpuarena__plan *plan = &plans->list[at];
+        if (plan->state == GPUARENA__PLAN_SERVES && !gpuarena__plan_pack_again(arena, plan, 1))
+            gpuarena__plan_fail(plan);
+    }
+    if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
 }
 
 /* Tells whether two recorded steps are the same: sizes, streams, and when what is freed in the step is
@@ -8066,14 +8063,6 @@ static int gpuarena__is_same_step(const gpuarena__sequence *seen, const gpuarena
         if (one->units != other->units || one->record != other->record || until != other->until) return 0;
     }
     return 1;
-}
-
-/* A recorded step came again: its blocks lay here. */
-static void gpuarena__step_enter(gpuarena__plan *plan, const gpuarena__sequence *fresh)
-{
-    uint32_t at;
-    for (at = 0; at < fresh->count; at++) plan->seen.list[at].address = fresh->list[at].address;
-    plan->seen.serial = fresh->serial;
 }
 
 /* Releases idle pages beyond the peak, after plans were packed. */
@@ -8105,22 +8094,34 @@ static int gpuarena__is_scattered(const gpuarena *arena)
     return count * GPUARENA__PLAN_PIECES * arena->paged.page_bytes > arena->stats.reserved_bytes;
 }
 
+/* Packs a new plan at once. 0: it is to lie elsewhere first; memory may be earmarked. */
+static int gpuarena__plan_pack_new(gpuarena *arena, gpuarena__plan *plan)
+{
+    gpuarena__region wanted[GPUARENA__PLAN_REGIONS];
+    uint32_t count;
+    if (!arena->paged.page_bytes || !gpuarena__may_pack(arena) || gpuarena__is_scattered(arena)) return 0;
+    count = gpuarena__plan_pack(arena, plan, wanted);
+    if (!gpuarena__plan_gains(arena, wanted, count)
+        || !gpuarena__plan_enter(arena, plan, wanted, count)) return 0;
+    gpuarena__plans_trim(arena);
+    return 1;
+}
+
 /* Makes a plan of a step that has come twice. If it is not packed at once, and blocks cannot stay where they
    lay, it is packed after the step has come twice more. 0: there is no plan. */
 static int gpuarena__plan_make(gpuarena *arena, gpuarena__plan *plan)
 {
-    int proven = plan->clean >= GPUARENA__PLAN_PROVEN && !arena->streams.captured, done;
-    done = arena->paged.page_bytes && gpuarena__may_pack(arena) && !gpuarena__is_scattered(arena)
-        && gpuarena__plan_move(arena, plan, 1);
-    if (done) gpuarena__plans_trim(arena);
-    else {
+    gpuarena__region wanted[GPUARENA__PLAN_REGIONS];
+    int done = gpuarena__plan_pack_new(arena, plan);
+    if (!done) {
         (void)gpuarena__plans_yield(arena, 0);   /* some memory may be earmarked */
-        done = gpuarena__plan_keep(arena, plan);
+        done = gpuarena__plan_keep(arena, plan, &plan->fresh);
         arena->stats.plan_count += done != 0;
     }
     if (!done) {
         (void)gpuarena__plans_yield(arena, 0);
-        done = proven && gpuarena__plan_move(arena, plan, 0);
+        done = plan->clean >= GPUARENA__PLAN_PROVEN && !arena->streams.captured
+            && gpuarena__plan_enter(arena, plan, wanted, gpuarena__plan_pack(arena, plan, wanted));
     }
     if (!done) {
         (void)gpuarena__plans_yield(arena, 0);   /* some regions may have been obtained, or lost */
@@ -8137,32 +8138,40 @@ static int gpuarena__plan_make(gpuarena *arena, gpuarena__plan *plan)
 static void gpuarena__plan_try(gpuarena *arena, gpuarena__plan *plan)
 {
     if (!arena->paged.page_bytes || arena->plans.region_count || plan->failures) return;
-    if (gpuarena__plan_keep(arena, plan)) plan->state = GPUARENA__PLAN_TRIES;
+    plan->fresh.serial = plan->seen.serial;
+    arena->plans.trial = (uint32_t)gpuarena__plan_keep(arena, plan, &plan->seen);
+    if (arena->plans.trial) plan->state = GPUARENA__PLAN_SERVES;
     else (void)gpuarena__plans_yield(arena, 0);
+}
+
+/* Ends the trial of a plan: its kind is recorded. */
+static void gpuarena__trial_end(gpuarena *arena, gpuarena__plan *plan)
+{
+    arena->plans.trial = 0;
+    plan->state = GPUARENA__PLAN_RECORDS;
+    gpuarena__earmarks_end(arena);
 }
 
 /* A step has been recorded. A plan is made if it is the same as the one before, and pages moved or memory was
    released in it, or it was a trial. again 1: the step that begins is of its kind, too. */
 static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan, int again)
 {
-    gpuarena__plans *plans = &arena->plans;
-    gpuarena__sequence seen = plan->seen;
-    int trial = plan->state == GPUARENA__PLAN_TRIES,
-        moved = plans->moved_count != arena->stats.remapped_page_count + arena->stats.release_count;
-    plan->state = GPUARENA__PLAN_RECORDS;
-    if (trial) gpuarena__earmarks_end(arena);
-    if (gpuarena__is_same_step(&seen, &plans->fresh)) {
-        gpuarena__step_enter(plan, &plans->fresh);
-        if (!moved && !trial) plan->failures += 2;       /* no plan is needed: watched again later */
-        else if (gpuarena__plan_make(arena, plan) || plan->clean++ < GPUARENA__PLAN_PROVEN) return;
+    gpuarena__sequence fresh = plan->fresh;
+    int alike = gpuarena__is_same_step(&plan->seen, &fresh), waits, trial = arena->plans.trial != 0,
+        moved = arena->plans.moved_count != arena->stats.remapped_page_count + arena->stats.release_count;
+    if (trial) gpuarena__trial_end(arena, plan);
+    if (alike && !moved && !trial) {
+        plan->failures += 2;                     /* the steps need no plan: they are watched again later */
         gpuarena__plan_fail(plan);
         return;
     }
-    if (seen.count) gpuarena__plan_fail(plan);
-    if (plan->rest) return;
-    plan->seen = plans->fresh;
-    plans->fresh = seen;
-    if (moved && again) gpuarena__plan_try(arena, plan);
+    if (alike && gpuarena__plan_make(arena, plan)) return;
+    waits = alike && plan->clean++ < GPUARENA__PLAN_PROVEN;
+    if (plan->seen.count && !waits) gpuarena__plan_fail(plan);
+    if (plan->rest || (alike && !waits)) return;
+    plan->fresh = plan->seen;
+    plan->seen = fresh;
+    if (moved && !alike && again) gpuarena__plan_try(arena, plan);
 }
 
 /* The record of a kind. A new kind takes the record of the one whose step was longest ago. */
@@ -8181,44 +8190,51 @@ static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
     return oldest;
 }
 
-/* After a plan has served steps throughout: packs it, unless memory is within 1 % of the peak anyway, and
-   releases idle pages beyond the peak. Other plans wait for their kinds then. A plan that was packed is
-   improved again after a few steps, since no block is left then that lay elsewhere. */
+/* After a plan has served steps throughout: packs it and all others that serve, unless memory is within 1 %
+   of the peak anyway, and releases idle pages beyond the peak. A plan that was packed is improved again after
+   a few steps, since no block is left then that lay elsewhere. */
 static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
 {
-    if (!plan->packed && gpuarena__may_pack(arena)) {
-        (void)gpuarena__plans_yield(arena, 0);
-        gpuarena__plan_resume(arena, plan, 1);
-    }
-    if (plan->state == GPUARENA__PLAN_SERVES) gpuarena__plans_trim(arena);
+    plan->trimmed = 1;
+    if (!plan->packed && gpuarena__may_pack(arena)) gpuarena__plans_pack(arena);
+    if (plan->state != GPUARENA__PLAN_RECORDS) gpuarena__plans_trim(arena);
 }
 
-/* The step in progress ends. again 1: the one that begins is of its kind, too. */
-static void gpuarena__step_end(gpuarena *arena, int again)
+/* Earmarks memory for a plan that waits: packs it, since pages may have moved meanwhile, or its blocks lie
+   where they lay. The plan ends if neither can be had, or if pages moved for that often in a row: then what
+   other steps need has no room beside it. */
+static void gpuarena__plan_resume(gpuarena *arena, gpuarena__plan *plan)
 {
-    gpuarena__plans *plans = &arena->plans;
-    gpuarena__plan *now = plans->now;
-    int ended = gpuarena__plan_ended(arena);
-    plans->now = NULL;
-    gpuarena__update_fast_path(arena);
-    if (now->state <= GPUARENA__PLAN_TRIES) gpuarena__plan_compare(arena, now, again);
-    else if (ended || plans->missed > now->seen.count / 8)
-        gpuarena__plan_fail(now);
-    else now->clean = plans->missed ? 0 : now->clean + !arena->streams.captured;
+    uint64_t moved = arena->stats.remapped_page_count;
+    int done = 0;
+    if (arena->streams.captured) done = gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);
+    else if (plan->moving < GPUARENA__PLAN_PROVEN + 2) done = gpuarena__plan_pack_again(arena, plan, 0);
+    plan->moving = moved != arena->stats.remapped_page_count ? plan->moving + 1 : 0;
+    if (done) plan->state = GPUARENA__PLAN_SERVES;
+    else gpuarena__plan_fail(plan);
 }
 
 /* The step in progress ends, and one of this kind begins (0: none). */
 static void gpuarena__step(gpuarena *arena, uint32_t kind)
 {
     gpuarena__plans *plans = &arena->plans;
-    gpuarena__plan *plan;
+    gpuarena__plan *now = plans->now, *plan;
     uint64_t reserved = arena->stats.reserved_bytes;
     if (arena->config.plan == GPUARENA_PLAN_OFF || arena->config.scrub || arena->config.debug || arena->lost)
         return;
     plans->unit_log2 = gpuarena__lowest_bit(arena->unit);
-    if (plans->now) gpuarena__step_end(arena, plans->now->kind == kind);
+    if (now) {
+        plans->now = NULL;
+        gpuarena__update_fast_path(arena);
+        if (now->state == GPUARENA__PLAN_RECORDS || plans->trial)
+            gpuarena__plan_compare(arena, now, now->kind == kind);
+        else if (now->state == GPUARENA__PLAN_ENDS || plans->missed > now->seen.count / 8)
+            gpuarena__plan_fail(now);
+        else now->clean = plans->missed ? 0 : now->clean + 1;
+        now->fresh.count = 0;
+    }
     plan = kind ? gpuarena__plan_of(plans, kind) : NULL;     /* may take the place of the last plan */
-    if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan, 0);
+    if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan);
     if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
     if (!plan) return;
     plan->step = ++plans->step;
@@ -8226,14 +8242,14 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
         plan->rest--;
         return;
     }
-    if (plan->state == GPUARENA__PLAN_SERVES && plan->clean == GPUARENA__PLAN_PROVEN
+    if (plan->state == GPUARENA__PLAN_SERVES && !plan->trimmed && plan->clean >= GPUARENA__PLAN_PROVEN
         && !arena->streams.captured)             /* no page moves while a stream is captured */
         gpuarena__plan_improve(arena, plan);
     plans->given_bytes += gpuarena__above(reserved, arena->stats.reserved_bytes);
     plans->cursor = plans->missed = plans->astray = 0;
     plans->moved_count = arena->stats.remapped_page_count + arena->stats.release_count;
-    plans->fresh.count = 0;
-    plans->fresh.serial = arena->serial;
+    plan->fresh.count = 0;
+    plan->fresh.serial = arena->serial;
     plans->now = plan;
     gpuarena__update_fast_path(arena);
 }
@@ -10477,8 +10493,8 @@ static uint64_t gpuarena__host_memory(gpuarena *arena, int ends)
     for (at = 0; at < GPUARENA__PLANS; at++) {
         const gpuarena__plan *plan = &arena->plans.list[at];
         GPUARENA__PIECE(plan->seen.list, plan->seen.room * sizeof *plan->seen.list);
+        GPUARENA__PIECE(plan->fresh.list, plan->fresh.room * sizeof *plan->fresh.list);
     }
-    GPUARENA__PIECE(arena->plans.fresh.list, arena->plans.fresh.room * sizeof *arena->plans.fresh.list);
     GPUARENA__PIECE(arena->lookup.table, gpuarena__lookup_bytes(&arena->lookup));
 #define X(table, room) GPUARENA__PIECE(arena->table, arena->room * sizeof *arena->table);
     GPUARENA__TABLES(X)
@@ -12664,7 +12680,7 @@ static void gpuarena__live_free(gpuarena *arena, uint32_t *slot, uint32_t freed_
         gpuarena__tag_add(arena, gpuarena__place_of(node), 0 - gpuarena__node_bytes(node), UINT64_MAX);
         node->size &= ~GPUARENA__TAGGED;
     }
-    if (gpuarena__is_recorded(arena)) gpuarena__plan_freed(arena, node);
+    if (arena->plans.now) gpuarena__plan_freed(arena, node);
     gpuarena__block_free(arena, NULL, index, node, freed_on, 0, (node->size & GPUARENA__PLANNED) != 0);
     if (!arena->config.observe) return;
     block.state = arena->stats.pending_bytes > pending ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
@@ -12727,7 +12743,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
         return gpuarena__fail(arena, &error, req.requested, req.stream);
     index = gpuarena__run_stages(arena, &req, &failure);
     if (!index) return gpuarena__fail_record(arena, &failure, req.stream);
-    if (gpuarena__is_recorded(arena))
+    if (arena->plans.now)
         gpuarena__plan_note(arena, index, req.bytes, req.record,
                             req.alignment == arena->unit && !(req.room | req.flags));
     address = gpuarena__node_at(arena, index)->address;
@@ -12886,7 +12902,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
         gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
         gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent.stream);
         if (GPUARENA__LIKELY(planned)) node->size |= arena->plans.region_count ? GPUARENA__PLANNED : 0;
-        if (gpuarena__is_recorded(arena))
+        if (!GPUARENA__LIKELY(planned && !arena->plans.trial) && arena->plans.now)
             gpuarena__plan_note(arena, index, req.bytes, req.record, 1);
     }
     gpuarena__unlock(arena);

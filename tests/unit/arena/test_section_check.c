@@ -473,7 +473,7 @@ static void test_plans(void)
     gpuarena__plans *plans = &arena->plans;
     CHECK(plans->now->state == GPUARENA__PLAN_SERVES && plans->region_count == 1);
     VIOLATE(plans->region_count, 0, "a block is earmarked for no stream");
-    VIOLATE(plans->now->state, GPUARENA__PLAN_WAITS, "memory is earmarked for no plan");
+    VIOLATE(plans->now->state, GPUARENA__PLAN_ENDS, "memory is earmarked for no plan");
     VIOLATE(plans->list[GPUARENA__PLANS - 1].packed, 1, "a plan that does not serve has a region");
     VIOLATE(arena->streams.list[plans->regions[0].record].home, 1, "memory is earmarked for no ordinary stream");
     PUT(plans->regions[1].record, UINT32_MAX / 2);
