@@ -3,8 +3,6 @@
 #include "../sim/memory.h"
 #include "call.h"
 
-#include <strings.h>
-
 #include <cuda_profiler_api.h>                   /* last: an older toolkit lacks it, and another's brings its types */
 
 /* ---- Attributes: the limits of a device of compute capability 9.0, and its place on the bus */
@@ -145,31 +143,32 @@ CUDART_SERVED(cudaDeviceGetAttribute, (int *value, enum cudaDeviceAttr attribute
     return value && attributes_read(found, (int)attribute, value) ? SIM_SUCCESS : SIM_INVALID_VALUE;
 }
 
-typedef struct bus_address { char text[16]; } bus_address;
-
-static bus_address devices_address(int device)
+static unsigned devices_bus(int device)
 {
-    bus_address made;
-    snprintf(made.text, sizeof made.text, "0000:%02X:00.0", ((unsigned)device + 1) & 0xFF);
-    return made;
+    return ((unsigned)device + 1) & 0xFF;
 }
 
 CUDART_SERVED(cudaDeviceGetPCIBusId, (char *text, int bytes, int device), (text, bytes, device))
 {
-    const bus_address address = devices_address(device);
-    const int length = (int)strlen(address.text);
+    char address[16];
+    int length = snprintf(address, sizeof address, "0000:%02X:00.0", devices_bus(device));
     if (!engine_device(self->machine, device)) return cudaErrorInvalidDevice;
     if (!text || bytes <= length) return SIM_INVALID_VALUE;
-    memcpy(text, address.text, (size_t)length + 1);
+    memcpy(text, address, (size_t)length + 1);
     return SIM_SUCCESS;
 }
 
-/* By its whole address. */
+/* As domain:bus:device.function, domain:bus:device or bus:device.function. */
 CUDART_SERVED(cudaDeviceGetByPCIBusId, (int *device, const char *text), (device, text))
 {
+    unsigned domain = 0, bus = 0, slot = 0, function = 0;
     if (!device || !text) return SIM_INVALID_VALUE;
+    if (sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3) {
+        domain = 0;
+        if (sscanf(text, "%x:%x.%x", &bus, &slot, &function) != 3) return SIM_INVALID_VALUE;
+    }
     for (int i = 0; i < self->machine->device_count; i++) {
-        if (strcasecmp(text, devices_address(i).text) == 0) return CALL_PUT(device, i);
+        if (devices_bus(i) == bus && !domain && !slot && !function) return CALL_PUT(device, i);
     }
     return cudaErrorInvalidDevice;
 }
@@ -223,7 +222,8 @@ static const size_t limits_default[] = {
 
 static int limits_fit(enum cudaLimit limit)
 {
-    return (unsigned)limit < sizeof limits_default / sizeof limits_default[0];
+    return (unsigned)limit < sizeof limits_default / sizeof limits_default[0]
+        && limit != cudaLimitDevRuntimeSyncDepth;                /* none from compute capability 9.0 on */
 }
 
 CUDART_FUNCTION(cudaDeviceSetLimit, (enum cudaLimit limit, size_t value),

@@ -132,7 +132,8 @@ CUDART_SERVED(cudaHostRegister, (void *ptr, size_t bytes, unsigned int flags), (
     const unsigned known = cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory
                          | cudaHostRegisterReadOnly;
     const uintptr_t from = (uintptr_t)ptr;
-    if (!ptr || bytes == 0 || flags & ~known || bytes - 1 > UINTPTR_MAX - from) return SIM_INVALID_VALUE;
+    if (!ptr || bytes == 0 || flags & ~known || bytes - 1 > UINTPTR_MAX - from
+        || engine_owner(self->machine, from, NULL)) return SIM_INVALID_VALUE;            /* a device's is no host's */
     const host_block *last = treap_until(&host_blocks, from + (bytes - 1));
     if (last && (uintptr_t)last->ptr + last->bytes > from) return cudaErrorHostMemoryAlreadyRegistered;
     return host_hold(self->device, ptr, bytes, HOST_REGISTERED);
