@@ -22,9 +22,12 @@ static inline void space_raise(uint64_t *peak, uint64_t value)
 }
 
 /* Whether the driver's pool may hold memory that the arena has given back: a wait for that has failed. */
-static inline int space_pool_lags(const gpuarena_stats *stats)
+static inline int space_pool_lags(void)
 {
-    return space.config.backing == GPUARENA_BACKING_ASYNC && stats->event_error_count;
+    gpuarena_stats stats;
+    if (space.config.backing != GPUARENA_BACKING_ASYNC) return 0;        /* where heaps count, nobody may look */
+    gpuarena_get_stats(space.arena, &stats);
+    return stats.event_error_count != 0;
 }
 
 /* Adds up what is live, and raises the peaks to that. */
@@ -97,6 +100,7 @@ static inline void space_adopt_uncleared(const gpuarena_stats *stats)
 static inline void space_audit_tags(const gpuarena_stats *stats)
 {
     if (stats->live_bytes != space.live_bytes) space_blame("live is not what live blocks occupy");
+    if (space.struck) space_adopt_uncleared(stats);
     if (stats->live_peak_bytes != space.live_peak_bytes) space_blame("the peak of live is not the highest");
     for (int tag = 0; tag < SPACE_OWN_TAG; tag++) {
         gpuarena_tag_stats found;
@@ -200,11 +204,11 @@ static inline void space_audit(int whole)
         space_recount();
         space.last_mark = gpuarena_mark(space.arena);
     }
-    if (space.struck) space_adopt_uncleared(&stats);
+    if (space.struck && space.config.scrub & GPUARENA_SCRUB_ALLOC) space_adopt_uncleared(&stats);
     const char *sums = wrong_sums(&stats), *differs = space_wrong_counts(&stats);
     if (sums) space_blame("%s", sums);
     if (differs) space_blame("the statistics: %s", differs);
-    if (stats.reserved_bytes != space_held() && !(space_pool_lags(&stats) && stats.reserved_bytes < space_held()))
+    if (stats.reserved_bytes != space_held() && !(space_pool_lags() && stats.reserved_bytes < space_held()))
         space_blame("reserved is not what the device holds");
     if (sim_finding_count(space.machine)) space_blame("finding: %s", sim_finding(space.machine, 0));
     space_audit_tags(&stats);
@@ -329,9 +333,7 @@ static inline void space_admit(const space_op *op, const gpuarena_request *reque
     shadow_block *block = space_block(op);
     uint64_t unit = shadow_alignment(&space.config, request);
     int used_on = stream == SPACE_ANY ? space_usable_from(1) : stream;
-    gpuarena_stats stats;
-    gpuarena_get_stats(space.arena, &stats);
-    if (space_held() > shadow.limit && !space_pool_lags(&stats))
+    if (space_held() > shadow.limit && !space_pool_lags())
         space_blame("served while more is held than the limit allows");
     space.tally.alloc_count++;
     space.places = walk_mix(space.places, bench_number(ptr));
