@@ -9389,13 +9389,12 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason)
     }
 }
 
-/* Writes failure->detail. What is too long ends with "..". */
+/* Writes failure->detail. */
 GPUARENA__PRINTF(2, 3) static void gpuarena__detail(gpuarena_failure *failure, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    if (vsnprintf(failure->detail, sizeof failure->detail, format, values) >= (int)sizeof failure->detail)
-        memcpy(failure->detail + sizeof failure->detail - 3, "..", 3);
+    (void)vsnprintf(failure->detail, sizeof failure->detail, format, values);
     va_end(values);
 }
 

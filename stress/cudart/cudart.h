@@ -35,10 +35,10 @@
    - Kernels cannot run: registration succeeds; launching, and questions about kernels, answer cudaErrorNotSupported,
      but for kernels=skip. Then results are what memory held before, and nobody judges what kernels would have used.
    - Memory of cudaIpc and cuMemExportToShareableHandle is shared with other processes: memory.h.
-   - All functions of the runtime are there. Those that are not served answer NotSupported: refused.c lists them.
-     Limits of the device and hints are taken, and change nothing.
-   - A function of the driver that is not exported is missing by name, when a program is linked or loaded, or at the
-     call.
+   - All documented functions of the runtime are there. Those that are not served answer NotSupported: refused.c lists
+     them. Limits of the device and hints are taken, and change nothing.
+   - A function that is not exported, of the driver or undocumented, is missing by name, when a program is linked or
+     loaded, or at the call.
    - A child of fork gets cudaErrorInitializationError from every call if its parent had made one. The first call
      registers an exit handler; once that has run, every call answers cudaErrorCudartUnloading.
    - When the process ends by exit or by returning from main, the judge's findings are printed to stderr, and if there

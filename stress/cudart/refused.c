@@ -1,7 +1,8 @@
-/* Functions that programs name and that are not served: all others of the runtime of CUDA 12 and 13, and some of the
-   driver. They are there, so that a program that may never call them can be loaded, and answer NotSupported, which is
-   the last error where it is the runtime that is asked. What was called is counted for the report. Names are without
-   "cuda" where all have it. A function that another file serves is that file's, listed or not. */
+/* Functions that programs name and that are not served: all other documented ones of the runtime of CUDA 12 and 13,
+   and some of the driver. They are there, so that a program that may never call them can be loaded, and answer
+   NotSupported, which is the last error where it is the runtime that is asked. What was called is counted for the
+   report. Names are without "cuda" where all have it. A function that another file serves is that file's, listed or
+   not. */
 #include "driver.h"
 
 /* Hints, and what is about kernels alone: they succeed, and there is nothing to do. */
@@ -11,7 +12,7 @@
     X(MemPrefetchAsync) X(MemPrefetchAsync_ptsz) X(StreamAttachMemAsync) X(StreamAttachMemAsync_ptsz) \
     X(StreamCopyAttributes) X(StreamCopyAttributes_ptsz) X(StreamSetAttribute) X(StreamSetAttribute_ptsz)
 
-/* All others of the runtime. */
+/* All other documented ones of the runtime. */
 #define REFUSED_LINKED(X) \
     X(ArrayGetInfo) X(ArrayGetMemoryRequirements) X(ArrayGetPlane) X(ArrayGetSparseProperties) X(ChooseDevice) \
     X(CreateSurfaceObject) X(CreateTextureObject) X(DestroyExternalMemory) X(DestroyExternalSemaphore) \
