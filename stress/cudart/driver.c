@@ -60,8 +60,8 @@ static int entry_look_up(const char *name, void **function, int version, cuuint6
 }
 
 #if CUDART_VERSION >= 12000
-DRIVER_EXPORT cuGetProcAddress(const char *name, void **function, int version, cuuint64_t flags,
-                               CUdriverProcAddressQueryResult *told)
+DRIVER(cuGetProcAddress, 12000, (const char *name, void **function, int version, cuuint64_t flags,
+                                 CUdriverProcAddressQueryResult *told))
 {
     int result = ENTRY_NOT_FOUND, code = entry_look_up(name, function, version, flags, &result);
     if (told) *told = (CUdriverProcAddressQueryResult)result;
@@ -80,7 +80,7 @@ CUDART_FUNCTION(cudaGetDriverEntryPoint, (const char *name, void **function, uns
                                           enum cudaDriverEntryPointQueryResult *told),
                 entry_tell(name, function, CUDART_VERSION, flags, told))
 #else
-DRIVER_EXPORT cuGetProcAddress(const char *name, void **function, int version, cuuint64_t flags)
+DRIVER(cuGetProcAddress, 11030, (const char *name, void **function, int version, cuuint64_t flags))
 {
     return (CUresult)entry_look_up(name, function, version, flags, &(int){ 0 });
 }

@@ -69,8 +69,7 @@ CUcontext driver_context(int ordinal);           /* a device's; -1: of no device
 #define DRIVER_LOOKS(name, since, parameters, answer) \
     DRIVER_LIST(#name, name, since) \
     DRIVER_EXPORT name parameters DRIVER_LOOK(answer)
-#define DRIVER_CALL(name, since, parameters, begun, answer) \
-    DRIVER_LIST(#name, name, since) \
+#define DRIVER_CALLED(name, parameters, begun, answer) \
     DRIVER_EXPORT name parameters \
     { \
         call self; \
@@ -78,11 +77,16 @@ CUcontext driver_context(int ordinal);           /* a device's; -1: of no device
         if (begun) self.code = (answer); \
         return (CUresult)call_end_driver(&self); \
     }
+#define DRIVER_CALL(name, since, parameters, begun, answer) \
+    DRIVER_LIST(#name, name, since) \
+    DRIVER_CALLED(name, parameters, begun, answer)
 
-/* One that is a call of its own, whose body follows: as CUDART_SERVED_BY has it. */
+/* One that is a call of its own, whose body follows: as CUDART_SERVED_BY has it. It does not use DRIVER_CALL: cuda.h
+   defines some names as macros, such as cuMemGetAddressRange, and DRIVER_CALL would list what they stand for. */
 #define DRIVER_SERVED(name, since, parameters, names, begun) \
     static int serve_##name(call *self, CALL_LIST parameters); \
-    DRIVER_CALL(name, since, parameters, begun, serve_##name(&self, CALL_LIST names)) \
+    DRIVER_LIST(#name, name, since) \
+    DRIVER_CALLED(name, parameters, begun, serve_##name(&self, CALL_LIST names)) \
     static int serve_##name(call *self, CALL_LIST parameters)
 
 #endif

@@ -101,7 +101,8 @@
 #define REFUSED_BEFORE_13(X)
 #endif
 
-#define REFUSED_LINKED_OF_DRIVER(X) X(cuTensorMapEncodeTiled)
+/* Of the driver, linked or had by name. */
+#define REFUSED_LINKED_OF_DRIVER(X) X(cuTensorMapEncodeTiled, 12000)
 
 /* Had by name alone. PyTorch looks up all of these before its first virtual memory, and ends where one is missing. */
 #define REFUSED_FOUND(X) \
@@ -147,7 +148,9 @@ static int refused_nothing(void)
     int granted_##name(void) { return refused_nothing(); }
 #define REFUSED_LINKED_FUNCTION(name) \
     REFUSED_LINKED_AS(name, "cuda" #name, refused_by_runtime(&refused_count_##name))
-#define REFUSED_DRIVER_FUNCTION(name) REFUSED_LINKED_AS(name, #name, refused_answer(&refused_count_##name))
+#define REFUSED_DRIVER_FUNCTION(name, since) \
+    REFUSED_LINKED_AS(name, #name, refused_answer(&refused_count_##name)) \
+    DRIVER_LIST(#name, refused_##name, since)
 #define REFUSED_FOUND_FUNCTION(name, since) \
     static uint64_t refused_count_##name; \
     static int refused_##name(void) { return refused_answer(&refused_count_##name); } \
@@ -162,11 +165,10 @@ REFUSED_FOUND(REFUSED_FOUND_FUNCTION)
 typedef struct refused_tally { const char *name; const uint64_t *count; } refused_tally;
 
 #define REFUSED_TALLY(name) { "cuda" #name, &refused_count_##name },
-#define REFUSED_DRIVER_TALLY(name) { #name, &refused_count_##name },
-#define REFUSED_FOUND_TALLY(name, since) { #name, &refused_count_##name },
+#define REFUSED_DRIVER_TALLY(name, since) { #name, &refused_count_##name },
 static const refused_tally refused_tallies[] = {
     REFUSED_LINKED(REFUSED_TALLY) REFUSED_BEFORE_13(REFUSED_TALLY)
-    REFUSED_LINKED_OF_DRIVER(REFUSED_DRIVER_TALLY) REFUSED_FOUND(REFUSED_FOUND_TALLY)
+    REFUSED_LINKED_OF_DRIVER(REFUSED_DRIVER_TALLY) REFUSED_FOUND(REFUSED_DRIVER_TALLY)
 };
 
 void refused_print(FILE *out)

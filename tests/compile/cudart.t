@@ -69,6 +69,21 @@ subtest 'names for a default stream a thread' => sub {
     cmp_ok(scalar @two, '>', 10, 'as there are');
 };
 
+# Programs look functions of libcuda up without the _v2 and the like that cuda.h appends.
+subtest 'functions of libcuda are found by their names' => sub {
+    my %names = map { s/(_v\d+)?(_pt[ds][sz])?$//r => 1 } grep { /^cu[A-Z]/ } @symbols;
+    my $finds = program('finds', "    static const char *const names[] = { " . join(', ', map { "\"$_\"" } sort keys %names)
+        . " };\n    void *found;\n    enum cudaDriverEntryPointQueryResult how = 0;\n    cudaFree(NULL);\n"
+        . "    for (size_t at = 0; at < sizeof names / sizeof *names; at++)\n"
+        . "        if (cudaGetDriverEntryPoint(names[at], &found, 0"
+        . "\n#if CUDART_VERSION >= 12000\n            , &how\n#endif\n            ) || how || !found) puts(names[at]);\n"
+        . "    printf(\"%zu names\\n\", sizeof names / sizeof *names);\n    return 0;\n");
+    my ($status, $said) = run({}, $cc, @flags, '-w', $finds, "-L$build/sim", '-lcudart', '-o', "$dir/finds");
+    is($status, 0, 'links') or diag $said;
+    is_deeply([run({ LD_LIBRARY_PATH => "$build/sim" }, "$dir/finds")], [0, keys(%names) . " names\n"], 'each of them is');
+    cmp_ok(scalar keys %names, '>', 100, scalar(keys %names) . ' names');
+};
+
 subtest 'linked with the substitute' => sub {
     my ($status, $said) = run({}, $cc, @flags, $served, "-L$build/sim", '-lcudart', '-o', "$dir/on_sim");
     is($status, 0, 'links') or diag $said;
