@@ -12,7 +12,8 @@
 
 A stream is a handle as an integer, an object of cuda.core, CuPy, Numba or PyTorch, or None for the default stream.
 The library is looked for in GPUARENA_LIBRARY, beside this file, in build/ two folders up, and where make install
-puts it. The resources for CuPy and RMM were never run: no GPU was there, and their packages need one.
+puts it. The allocator for CuPy ran on the simulated device: CuPy 14.2.0, whose module of runtime calls was linked anew,
+since its packages have a CUDA runtime of their own. The resource for RMM was never run.
 """
 import contextlib
 import ctypes
