@@ -102,7 +102,11 @@
 #endif
 
 /* Of the driver, linked or had by name. */
+#if CUDART_VERSION >= 12000
 #define REFUSED_LINKED_OF_DRIVER(X) X(cuTensorMapEncodeTiled, 12000)
+#else
+#define REFUSED_LINKED_OF_DRIVER(X)
+#endif
 
 /* Had by name alone. PyTorch looks up all of these before its first virtual memory, and ends where one is missing. */
 #define REFUSED_FOUND(X) \

@@ -137,7 +137,6 @@ static int capture_status(const call *self, enum cudaStreamCaptureStatus *status
 CUDART_STREAM_FUNCTION(cudaStreamIsCapturing, (cudaStream_t stream, enum cudaStreamCaptureStatus *status),
                        capture_status(&self, status))
 
-#if CUDART_VERSION >= 12000
 /* What is told of a capture under way. The graph in the making has no handle: NULL. What its next node would follow
    is one node, of which nothing more can be asked, or none at the beginning. */
 static int capture_tell(const call *self, enum cudaStreamCaptureStatus *status, unsigned long long *id,
@@ -162,12 +161,15 @@ CUDART_STREAM_FUNCTION(cudaStreamGetCaptureInfo,
                         size_t *count),
                        (edges ? (void)(*edges = NULL) : (void)0,
                         capture_tell(&self, status, id, made, follows, count)))
-#else
+#elif CUDART_VERSION >= 12000
 CUDART_STREAM_FUNCTION(cudaStreamGetCaptureInfo,
                        (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id,
                         cudaGraph_t *made, const cudaGraphNode_t **follows, size_t *count),
                        capture_tell(&self, status, id, made, follows, count))
-#endif
+#else
+CUDART_STREAM_FUNCTION(cudaStreamGetCaptureInfo,
+                       (cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id),
+                       capture_tell(&self, status, id, NULL, NULL, NULL))
 #endif
 
 CUDART_SERVED(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode *mode), (mode))
