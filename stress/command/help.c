@@ -6,7 +6,6 @@
 
 #include "../device/cuda_environment.h"
 #include "../policy/policy.h"
-#include "../policy/policy_name.h"
 #include "../report/table.h"
 #include "../sim/costs.h"
 #include "../workload/workload.h"
@@ -48,9 +47,7 @@ static void help_line(FILE *out, const char *name, const char *format, ...)
 /* The name that people read, and the short one. */
 static const char *help_policy_names(const policy_kind *kind, char *text, size_t size)
 {
-    char shown[64];
-    policy_name_shown(kind->name, shown, sizeof shown);
-    snprintf(text, size, strcmp(shown, kind->name) ? "%s, %s" : "%s", shown, kind->name);
+    snprintf(text, size, "%s%s%s", kind->shown ? kind->shown : "", kind->shown ? ", " : "", kind->name);
     return text;
 }
 
@@ -532,7 +529,7 @@ static int help_write(FILE *out, const char *topic, problem *why)
         nearest_offer(&search, workload_family_at(index)->name);
     }
     for (size_t index = 0; policy_kind_at(index, &kind); index++) nearest_offer(&search, kind.name);
-    for (size_t index = 0; policy_name_at(index); index++) nearest_offer(&search, policy_name_at(index));
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) nearest_offer(&search, kind.shown);
     for (size_t index = 0; index < CLI_COUNT; index++) nearest_offer(&search, cli_options[index].name);
     for (int column = 0; column < COLUMN_COUNT; column++) nearest_offer(&search, row_table[column].name);
     return problem_set(why, EXIT_USAGE, "no help on '%s'%s; there is %s, and each workload, policy, "

@@ -2,7 +2,6 @@
    Rows in the order asked for, failures told as they come, results told at the end. */
 #include "command.h"
 
-#include "../policy/policy_name.h"
 #include "../run/runner.h"
 
 /* ---- Options that mean nothing to a command, and rules that are about nothing */

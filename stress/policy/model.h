@@ -70,7 +70,7 @@ typedef struct model model;
 
 /* What fails sets model.failed, of which model.refused says more. One thread at a time is in the functions. */
 typedef struct model_kind {
-    const char *name, *summary;
+    const char *name, *shown, *summary;          /* as policy_kind has them */
     const char *lacks;                           /* what of the original is not reproduced; "": nothing known */
     size_t      size;                            /* of its struct, which begins with a model */
     uint64_t    alignment_bytes;

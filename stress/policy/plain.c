@@ -105,11 +105,11 @@ static void plain_trim(model *base)
     }
 }
 
-#define PLAIN_KIND(called, what) { \
-    .name = called, .summary = what, .lacks = "", .size = sizeof(plain), \
+#define PLAIN_KIND(called, shown_as, what) { \
+    .name = called, .shown = shown_as, .summary = what, .lacks = "", .size = sizeof(plain), \
     .alignment_bytes = PLAIN_UNIT, .needs_pages = 1, .in_order = 1, .open = plain_open, .alloc = plain_alloc, \
     .free = plain_free, .trim = plain_trim }
 
 const model_kind model_best_fit = PLAIN_KIND(
-    "best", "one plain range, exact best fit: what a perfect search makes of memory that stays");
-const model_kind model_first_fit = PLAIN_KIND("first", "one plain range, the lowest address that fits");
+    "best", "best-fit", "one plain range, exact best fit: what a perfect search makes of memory that stays");
+const model_kind model_first_fit = PLAIN_KIND("first", "first-fit", "one plain range, the lowest address that fits");

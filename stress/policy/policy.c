@@ -1,8 +1,6 @@
 /* The table of policies, and their text. */
 #include "policy.h"
 
-#include "policy_name.h"
-
 /* Keys that mean something: whatever the backing is; then of segments, of pages, of both and all others. */
 #define POLICY_LIMITS "alignment limit headroom"
 #define POLICY_HABITS "release release_at release_keep release_age streams wait_ms scrub plan debug"
@@ -14,19 +12,20 @@
     "backing growth share peers page idle large " POLICY_STEPS " " POLICY_LIMITS " oversubscribe " POLICY_HABITS
 
 static const policy_kind policy_kinds[] = {
-    { "raw", "cudaMalloc and cudaFree for every allocation: the baseline", "", POLICY_RAW, NULL, NULL },
-    { "async", "cudaMallocAsync and cudaFreeAsync for every allocation, at the driver's defaults", "", POLICY_ASYNC,
-      NULL, NULL },
-    { "paged", "the arena over paged ranges, at its defaults", POLICY_PAGE_KEYS, POLICY_ARENA,
+    { "raw", "cudaMalloc", "cudaMalloc and cudaFree for every allocation: the baseline", "", POLICY_RAW, NULL, NULL },
+    { "async", "cudaMallocAsync",
+      "cudaMallocAsync and cudaFreeAsync for every allocation, at the driver's defaults", "", POLICY_ASYNC, NULL,
+      NULL },
+    { "paged", NULL, "the arena over paged ranges, at its defaults", POLICY_PAGE_KEYS, POLICY_ARENA,
       "backing=paged", NULL },
-    { "segments", "the arena over cudaMalloc segments, at its defaults", POLICY_SEGMENT_KEYS, POLICY_ARENA,
+    { "segments", NULL, "the arena over cudaMalloc segments, at its defaults", POLICY_SEGMENT_KEYS, POLICY_ARENA,
       "backing=segments", NULL },
-#define X(name) { NULL, NULL, "limit", POLICY_MODEL, NULL, &model_##name },     /* which has name and summary */
+#define X(name) { NULL, NULL, NULL, "limit", POLICY_MODEL, NULL, &model_##name },     /* which has them */
     MODELS(X)
 #undef X
-    { "config", "the arena as the keys say, at the library's defaults otherwise", POLICY_ALL_KEYS, POLICY_ARENA, "",
-      NULL },
-    { "cub-library",
+    { "config", NULL, "the arena as the keys say, at the library's defaults otherwise", POLICY_ALL_KEYS, POLICY_ARENA,
+      "", NULL },
+    { "cub-library", NULL,
       "CUB's CachingDeviceAllocator: bin_growth 8, min_bin 3, max_bin 7, 6 MiB - 1 cached; --limit does not bind it",
       "", POLICY_RIVAL, NULL, NULL },
 };
@@ -37,6 +36,7 @@ int policy_kind_at(size_t index, policy_kind *kind)
     *kind = policy_kinds[index];
     if (kind->model) {
         kind->name = kind->model->name;
+        kind->shown = kind->model->shown;
         kind->summary = kind->model->summary;
     }
     return 1;
@@ -46,6 +46,41 @@ int policy_kind_in_all(const policy_kind *kind)
 {
     return kind->family != POLICY_RIVAL && !(kind->family == POLICY_ARENA && !*kind->base);
 }
+
+/* ---- A policy's two names */
+
+static int policy_name_is(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    return strcspn(text, ":") == length && !memcmp(text, name, length);
+}
+
+void policy_name_shorten(char *text)
+{
+    policy_kind kind;
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) {
+        if (!kind.shown || !policy_name_is(text, kind.shown)) continue;
+        const char *rest = text + strlen(kind.shown);
+        memmove(text + strlen(kind.name), rest, strlen(rest) + 1);
+        memcpy(text, kind.name, strlen(kind.name));
+        return;
+    }
+}
+
+const char *policy_name_shown(const char *text, char *made, size_t size)
+{
+    const char *shown = "", *rest = text;
+    policy_kind kind;
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) {
+        if (!kind.shown || !policy_name_is(text, kind.name)) continue;
+        shown = kind.shown;
+        rest = text + strlen(kind.name);
+    }
+    snprintf(made, size, "%s%s", shown, rest);
+    return made;
+}
+
+/* ---- From a text to a policy */
 
 /* The kind of which a text has one of the names, up to one of these ends. 0: none; name: what was looked for. */
 static int policy_named(const char *text, const char *ends, char *name, size_t size, policy_kind *kind)
@@ -64,8 +99,10 @@ static int policy_find(const char *text, policy_kind *kind, problem *why)
     policy_kind known;
     if (policy_named(text, ":", name, sizeof name, kind)) return 0;
     nearest search = nearest_to(name);
-    for (size_t index = 0; policy_name_at(index); index++) nearest_offer(&search, policy_name_at(index));
-    for (size_t index = 0; policy_kind_at(index, &known); index++) nearest_offer(&search, known.name);
+    for (size_t index = 0; policy_kind_at(index, &known); index++) {
+        nearest_offer(&search, known.shown);
+        nearest_offer(&search, known.name);
+    }
     return problem_set(why, EXIT_USAGE, "unknown policy '%s'%s; see %s list policies", name,
                        nearest_hint(&search, hint, sizeof hint), program_name());
 }

@@ -16,7 +16,9 @@ typedef enum policy_family {
 } policy_family;
 
 typedef struct policy_kind {                     /* `stress list` */
-    const char *name, *summary, *options;
+    const char *name;                            /* in files and rules */
+    const char *shown;                           /* to people, who may use it too; longer. NULL: that name */
+    const char *summary, *options;
     policy_family family;
     const char *base;                            /* ARENA: configuration text below the user's keys */
     const model_kind *model;                     /* MODEL; else NULL */
@@ -25,6 +27,11 @@ int policy_kind_at(size_t index, policy_kind *kind);                         /* 
 /* Whether there is a policy of the name before ':', or a problem, EXIT_USAGE, that names the nearest. */
 int policy_is_named(const char *text, problem *why);
 int policy_kind_in_all(const policy_kind *kind); /* `-p all`: the driver's, arenas that differ */
+
+/* NAME or NAME:keys by the policy's name, in place: cudaMalloc becomes raw. */
+void        policy_name_shorten(char *text);
+/* The other way round, for people. Returns made, which may be cut. */
+const char *policy_name_shown(const char *text, char *made, size_t size);
 
 typedef struct policy {
     const char *text;                            /* as asked for, or shortened; the caller's, must outlive it */

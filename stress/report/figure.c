@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <math.h>
 
-#include "../policy/policy_name.h"
 #include "table.h"
 #include "output.h"
 
@@ -24,7 +23,7 @@ typedef void figure_draw(drawing *self);
 
 static const char *figure_policy(const row *shown, size_t letters, char text[64])
 {
-    policy_name_shown(row_policy(shown), text, 64);
+    row_policy_shown(shown, text, 64);
     table_cut(text, letters);
     return text;
 }

@@ -3,7 +3,6 @@
 #include "output.h"
 
 #include "../../gpuarena.h"
-#include "../policy/policy_name.h"
 #include "../run/plan.h"
 #include "figure.h"
 #include "table.h"
@@ -121,7 +120,7 @@ static void html_verdicts(FILE *out, const gate *gates)
         fputs(gate_fails(gates, shown) ? "<tr class=\"oom\">" : "<tr>", out);
         text_print(out, xml_text, "<td class=\"w\">%s%s%s</td><td class=\"w\">%s</td><td class=\"w\">%s</td>"
                    "<td class=\"w\">%s</td><td class=\"w\">%s</td></tr>\n",
-                   policy_name_shown(row_policy(shown->of), of, sizeof of), *holes ? " free blocks " : "",
+                   row_policy_shown(shown->of, of, sizeof of), *holes ? " free blocks " : "",
                    holes, gate_outcome_name(shown->outcome), shown->judged->text, shown->value, shown->limit);
     }
     fputs("</tbody></table></div>\n", out);

@@ -1,7 +1,6 @@
 /* Markdown for a job's page: verdicts, then rows, and a list of sentences; every text escaped. */
 #include <ctype.h>
 
-#include "../policy/policy_name.h"
 #include "table.h"
 #include "output.h"
 
@@ -83,7 +82,7 @@ static void summary_cell(FILE *out, const row *shown, row_column column)
     const cell *value = &shown->cells[column];
     int is_there = value->kind != CELL_NONE;
     summary_text(out, is_there && column == COLUMN_FOOTPRINT ? table_overhead(shown, text, sizeof text)
-                    : is_there && column == COLUMN_POLICY ? policy_name_shown(value->text, text, sizeof text)
+                    : is_there && column == COLUMN_POLICY ? row_policy_shown(shown, text, sizeof text)
                     : cell_text(value, text));
 }
 

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "../base/text.h"
-#include "../policy/policy_name.h"
 
 /* ---- Cells as people read them, and which columns there are */
 
@@ -45,10 +44,10 @@ const char *table_name(const char *name, char *text, size_t size)
     return text;
 }
 
-static const char *table_policy_name(const char *name, char *text, size_t size)
+static const char *table_policy_name(const row *of, char *text, size_t size)
 {
     char shown[1024];
-    return table_name(policy_name_shown(name, shown, sizeof shown), text, size);
+    return table_name(row_policy_shown(of, shown, sizeof shown), text, size);
 }
 
 int table_is_dull(const row *shown, row_column column)
@@ -119,7 +118,7 @@ const char *table_fill(const table_column *of, const row *shown, char *text, siz
     const int is_none = value->kind == CELL_NONE, is_dull = table_is_dull(shown, of->column);
     switch (of->show) {
     case SHOW_NAME:     return table_name(value->text, text, size);
-    case SHOW_POLICY:   return table_policy_name(value->text, text, size);
+    case SHOW_POLICY:   return table_policy_name(shown, text, size);
     case SHOW_OVERHEAD: return table_overhead(shown, text, size);
     case SHOW_NUMBER:   return table_number(weight, text, size);
     case SHOW_TIME:     return weight < 0.0 ? "-" : table_duration(weight, text, size);
@@ -319,7 +318,7 @@ static void verdict_names(verdict *self, size_t count)
     size_t most = count > VERDICT_MOST_NAMES ? VERDICT_MOST_NAMES - 1 : count;
     for (size_t said = 0; said < most; said++) {
         text_add(self->text, VERDICT_ROOM, "%s%s", !said ? "" : said + 1 == count ? " and " : ", ",
-                 table_policy_name(row_policy(self->found[said]), name, sizeof name));
+                 table_policy_name(self->found[said], name, sizeof name));
     }
     if (count > most) text_add(self->text, VERDICT_ROOM, " and %zu others", count - most);
 }
@@ -409,7 +408,7 @@ static void verdict_line(verdict *self)
         const row *only = self->found[0];
         uint64_t calls = only->cells[COLUMN_DRIVER_CALLS].count;
         text_add(self->text, VERDICT_ROOM, asked == 1 ? "%s takes " : "only %s completes, with ",
-                 table_policy_name(row_policy(only), name, sizeof name));
+                 table_policy_name(only, name, sizeof name));
         verdict_amount(self, only);
         text_add(self->text, VERDICT_ROOM, ", and %s%" PRIu64 " driver call%s", asked == 1 ? "makes " : "", calls,
                  calls == 1 ? "" : "s");
@@ -624,7 +623,7 @@ static void table_sentence(const table *self, const row *named, const char *betw
     const cell *of = &named->cells[self->list->kind == ROW_HOLES ? COLUMN_HOLES : COLUMN_WORKLOAD];
     snprintf(line, sizeof line, "%s/%s%s%s", of->kind == CELL_TEXT ? table_name(of->text, name, sizeof name)
              : cell_text(of, name),
-             table_policy_name(row_policy(named), policy, sizeof policy), between, text);
+             table_policy_name(named, policy, sizeof policy), between, text);
     table_fold(self, line);
 }
 

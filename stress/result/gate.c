@@ -4,7 +4,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "../policy/policy_name.h"
+#include "../policy/policy.h"
 #include "csv.h"
 
 /* ---- Numbers with units */
@@ -86,10 +86,10 @@ const char *interval_show(const interval *self, column_unit unit, char *text, si
 /* ---- Finding rows by their keys */
 
 /* Both are the same case, where the second's policy is this one. */
-static int case_is(const case_index *in, const row *one, const row *like, const char *policy)
+static int case_is(const case_index *in, const row *one, const row *like, const char *policy_name)
 {
     char text[CELL_ROOM], other[CELL_ROOM];
-    int same = !strcmp(row_policy(one), policy);
+    int same = !strcmp(row_policy(one), policy_name);
     for (int at = 0; at < COLUMN_COUNT && same; at++) {
         same = !in->is_key[at] || !strcmp(cell_text(&one->cells[at], text), cell_text(&like->cells[at], other));
     }
@@ -98,15 +98,15 @@ static int case_is(const case_index *in, const row *one, const row *like, const 
 
 /* Under which the case stands, or would: the hash of all that makes it the case that it is, with this policy instead
    of its own, or the next number that no other case has. */
-static uint64_t case_place(const case_index *in, const row *of, const char *policy)
+static uint64_t case_place(const case_index *in, const row *of, const char *policy_name)
 {
     char text[CELL_ROOM];
-    uint64_t number = slice_hash(slice_of(policy));
+    uint64_t number = slice_hash(slice_of(policy_name));
     for (int at = 0; at < COLUMN_COUNT; at++) {
         if (in->is_key[at]) number = digest_word(number, slice_hash(slice_of(cell_text(&of->cells[at], text))));
     }
     for (uint64_t first; (first = device_table_find(&in->cases, number)) != 0; number++) {
-        if (case_is(in, &in->list->rows[first - 1], of, policy)) break;
+        if (case_is(in, &in->list->rows[first - 1], of, policy_name)) break;
     }
     return number;
 }
@@ -134,9 +134,9 @@ void case_index_free(case_index *self)
     memset(self, 0, sizeof *self);
 }
 
-size_t case_find(const case_index *in, const row *like, const char *policy)
+size_t case_find(const case_index *in, const row *like, const char *policy_name)
 {
-    return (size_t)device_table_find(&in->cases, case_place(in, like, policy)) - 1;
+    return (size_t)device_table_find(&in->cases, case_place(in, like, policy_name)) - 1;
 }
 
 int case_is_repeat(const case_index *in, size_t line)
@@ -423,12 +423,12 @@ void rule_free(rule *self)
 
 /* ---- What rules say of one row, or of one number */
 
-int rule_matches(const rule *self, const char *workload, const char *policy)
+int rule_matches(const rule *self, const char *workload, const char *policy_name)
 {
     char shown[1024];
     return (!self->workload || slice_fits(slice_of(self->workload), workload))
-        && (!self->policy || slice_fits(slice_of(self->policy), policy)
-            || slice_fits(slice_of(self->policy), policy_name_shown(policy, shown, sizeof shown)));
+        && (!self->policy || slice_fits(slice_of(self->policy), policy_name)
+            || slice_fits(slice_of(self->policy), policy_name_shown(policy_name, shown, sizeof shown)));
 }
 
 long double rule_limit(const rule *self, long double reference)
@@ -456,12 +456,12 @@ int rule_holds(const rule *self, long double value, long double limit)
     return order != 0;
 }
 
-int rule_about_none(const rule *self, const char *workload, const char *policy, problem *why)
+int rule_about_none(const rule *self, const char *workload, const char *policy_name, problem *why)
 {
     const char *quote = *workload ? "\"" : "";
     return problem_set(why, EXIT_USAGE, "--fail-if '%.200s': is about none of the rows, which are named "
                        "WORKLOAD/POLICY, as %s%.100s%s/\"%.100s\"", self->text, quote, *workload ? workload : "*",
-                       quote, policy);
+                       quote, policy_name);
 }
 
 int rule_refers_to_base(const rule *self)
@@ -578,10 +578,10 @@ void gate_free(gate *self)
     memset(self, 0, sizeof *self);
 }
 
-int gate_names(const gate *self, const char *policy)
+int gate_names(const gate *self, const char *policy_name)
 {
     for (size_t index = 0; index < self->rule_count; index++) {
-        if (self->rules[index].reference && !strcmp(self->rules[index].reference, policy)) return 1;
+        if (self->rules[index].reference && !strcmp(self->rules[index].reference, policy_name)) return 1;
     }
     return 0;
 }
@@ -624,13 +624,13 @@ static interval gate_limit(const gate *self, const row *of, gate_verdict *made)
     interval limit = { 1, 0, 1, 0.0L, 0.0L, 0.0L };
     if (judged->reference) {
         int is_base = rule_refers_to_base(judged), is_timed = row_table[judged->measure].is_timed == COLUMN_IS_TIMED;
-        const char *policy = is_base ? row_policy(of) : judged->reference;
+        const char *with = is_base ? row_policy(of) : judged->reference;
         const case_index *in = is_base ? &self->by_base : &self->by_found;
-        const case_rows rows = { in, case_find(in, of, policy) };
+        const case_rows rows = { in, case_find(in, of, with) };
         limit = case_samples(&rows, judged->measure, is_timed);
         if (!limit.count) {
             snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s", rows.first == SIZE_MAX ? "no such row of"
-                     : "no number in the row of", policy, is_base ? " in " : "", is_base ? self->base_path : "");
+                     : "no number in the row of", with, is_base ? " in " : "", is_base ? self->base_path : "");
         }
     }
     limit.low = rule_limit(judged, limit.low);

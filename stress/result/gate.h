@@ -43,7 +43,7 @@ void   case_index_make(case_index *self, const row_list *list, const row_list *l
 void   case_index_free(case_index *self);
 
 /* The first line of the row's case, but that its policy is this one; SIZE_MAX: there is none. */
-size_t case_find(const case_index *in, const row *like, const char *policy);
+size_t case_find(const case_index *in, const row *like, const char *policy_name);
 int    case_is_repeat(const case_index *in, size_t line);    /* of its own list: an earlier row is of the same case */
 
 typedef struct case_rows { const case_index *in; size_t first; } case_rows;      /* of a case; first: as case_find */
@@ -94,13 +94,13 @@ int  rule_parse(rule *self, const char *text, problem *why);
 void rule_free(rule *self);
 
 /* Whether the rule is about the row of these two. */
-int  rule_matches(const rule *self, const char *workload, const char *policy);
+int  rule_matches(const rule *self, const char *workload, const char *policy_name);
 /* The limit that a reference of this value makes. */
 long double rule_limit(const rule *self, long double reference);
 int  rule_holds(const rule *self, long double value, long double limit);
 int  rule_refers_to_base(const rule *self);
 /* The problem of a rule that no row matches; the names are of one that there is, workload "": it has none. -1. */
-int  rule_about_none(const rule *self, const char *workload, const char *policy, problem *why);
+int  rule_about_none(const rule *self, const char *workload, const char *policy_name, problem *why);
 
 /* ---- The rules of all --fail-if: one each, or @FILE with one a line */
 
@@ -142,7 +142,7 @@ int  gate_parse(gate *self, const cli *asked, row_kind kind, problem *why);
 int  gate_parse_rules(gate *self, const cli *asked, problem *why);
 int  gate_parse_base(gate *self, problem *why);
 void gate_free(gate *self);
-int  gate_names(const gate *self, const char *policy);       /* whether a rule compares with this policy */
+int  gate_names(const gate *self, const char *policy_name);  /* whether a rule compares with this policy */
 
 /* Judges the rows, which must outlive the verdicts. path: they were read from this file; NULL: they were run. -1 and
    a problem: a rule is about none of them, though all are there; or they, or base, lack its column, or the policy

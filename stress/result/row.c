@@ -1,7 +1,7 @@
 /* Cells: setting and printing them. */
 #include "row.h"
 
-#include "../policy/policy_name.h"
+#include "../policy/policy.h"
 #include "record.h"
 
 #define ROW_REASON(name, text) "|" text
@@ -122,13 +122,18 @@ const char *row_policy(const row *self)
     return self->cells[COLUMN_POLICY].text;
 }
 
+const char *row_policy_shown(const row *self, char *text, size_t size)
+{
+    return policy_name_shown(row_policy(self), text, size);
+}
+
 void row_name(FILE *out, text_escape *escape, const row *self, int is_shown)
 {
     char shown[1024], held[CELL_ROOM];
     const char *workload = row_workload(self), *holes = cell_text(&self->cells[COLUMN_HOLES], held);
-    const char *policy = row_policy(self), *between = is_shown ? " free blocks " : " holes ";
-    if (is_shown) policy = policy_name_shown(policy, shown, sizeof shown);
-    text_print(out, escape, "%s%s%s%s%s", workload, *workload ? "/" : "", policy, *holes ? between : "", holes);
+    const char *between = is_shown ? " free blocks " : " holes ";
+    const char *policy_text = is_shown ? row_policy_shown(self, shown, sizeof shown) : row_policy(self);
+    text_print(out, escape, "%s%s%s%s%s", workload, *workload ? "/" : "", policy_text, *holes ? between : "", holes);
 }
 
 const char *row_status(const row *self)
@@ -148,9 +153,9 @@ void row_group(const row_list *list, size_t row_index, size_t *first, size_t *co
 
 int row_is_first(const row_list *list, size_t first, size_t row_index)
 {
-    const char *policy = row_policy(&list->rows[row_index]);
+    const char *named = row_policy(&list->rows[row_index]);
     for (size_t at = first; at < row_index; at++) {
-        if (!strcmp(row_policy(&list->rows[at]), policy)) return 0;
+        if (!strcmp(row_policy(&list->rows[at]), named)) return 0;
     }
     return 1;
 }

@@ -196,6 +196,7 @@ void        row_text(row *self, row_column column, const char *text);
 
 const char *row_workload(const row *self);       /* of bench the case; "": the command has none */
 const char *row_policy(const row *self);
+const char *row_policy_shown(const row *self, char *text, size_t size);      /* as people read it. Returns text */
 const char *row_status(const row *self);         /* "": none was read */
 /* "train/paged", "paged holes 64"; is_shown: as people read it, policies and free blocks by their long names. */
 void        row_name(FILE *out, text_escape *escape, const row *self, int is_shown);

@@ -2,7 +2,6 @@
    It must not run anything but trial openings of policies. */
 #include "plan.h"
 
-#include "../policy/policy_name.h"
 #include "../workload/workload.h"
 #include "../workload/stream.h"
 
