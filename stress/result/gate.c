@@ -313,7 +313,7 @@ static int rule_operation(rule_reader *self)
     rule *made = self->made;
     size_t best = 0, length = 0;
     (void)rule_space(self);
-    for (size_t at = 0; at < sizeof operators / sizeof operators[0]; at++) {
+    for (size_t at = RULE_LESS; at < sizeof operators / sizeof operators[0]; at++) {
         if (strncmp(self->at, operators[at], strlen(operators[at])) || strlen(operators[at]) < length) continue;
         best = at;
         length = strlen(operators[at]);
@@ -324,7 +324,8 @@ static int rule_operation(rule_reader *self)
     }
     self->at += length;
     made->compared = (rule_operator)best;
-    if (row_table[made->measure].unit != UNIT_TEXT || made->compared >= RULE_IS) return 0;
+    int is_equality = made->compared == RULE_IS || made->compared == RULE_IS_NOT;
+    if (row_table[made->measure].unit != UNIT_TEXT || is_equality) return 0;
     return rule_fails(made, self->why, "%s is a word: expected == or !=", made->column);
 }
 
@@ -444,16 +445,8 @@ long double rule_limit(const rule *self, long double reference)
 
 int rule_holds(const rule *self, long double value, long double limit)
 {
-    int order = metric_equal(value, limit) ? 0 : value < limit ? -1 : 1;
-    switch (self->compared) {
-    case RULE_LESS:     return order < 0;
-    case RULE_AT_MOST:  return order <= 0;
-    case RULE_MORE:     return order > 0;
-    case RULE_AT_LEAST: return order >= 0;
-    case RULE_IS:       return order == 0;
-    case RULE_IS_NOT:   break;
-    }
-    return order != 0;
+    rule_operator found = metric_equal(value, limit) ? RULE_IS : value < limit ? RULE_LESS : RULE_MORE;
+    return (self->compared & found) != 0;
 }
 
 int rule_about_none(const rule *self, const char *workload, const char *policy_name, problem *why)

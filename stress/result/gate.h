@@ -75,7 +75,9 @@ int repeats_of(repeats *made, const case_index *in, size_t row_index);
 
 /* ---- A rule of --fail-if: `[WORKLOAD/POLICY:]METRIC OP VALUE`, read once */
 
-typedef enum rule_operator { RULE_LESS, RULE_AT_MOST, RULE_MORE, RULE_AT_LEAST, RULE_IS, RULE_IS_NOT } rule_operator;
+typedef enum rule_operator {                     /* bits: true of less, of the same, of more */
+    RULE_LESS = 1, RULE_IS = 2, RULE_AT_MOST = 3, RULE_MORE = 4, RULE_IS_NOT = 5, RULE_AT_LEAST = 6
+} rule_operator;
 
 typedef struct rule {
     char         *text;                          /* as written; owned, as are the others */
