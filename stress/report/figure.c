@@ -539,8 +539,7 @@ static void map_make(map *self)
     self->areas = program_need((size_t)(self->width + 1) * self->height, sizeof *self->areas);
     map_rectangle(self, MAP_HOLE, 1, 0, end_x, 0, end_y);        /* until memory comes, and again when it has gone */
     for (const record_change *at = drawn->changes; at < drawn->changes + drawn->change_count; at++) {
-        int comes = at->kind == SIM_CALL_OBTAIN || at->kind == SIM_CALL_VM_MAP;
-        map_rectangle(self, MAP_HOLE, comes ? -1 : 1, map_x(self, at->op), end_x, map_y(self, at->offset),
+        map_rectangle(self, MAP_HOLE, at->comes ? -1 : 1, map_x(self, at->op), end_x, map_y(self, at->offset),
                       map_y(self, at->offset + at->bytes));
     }
     for (size_t at = 0; at < drawn->block_count; at++) map_add_block(self, &drawn->blocks[at]);

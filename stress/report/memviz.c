@@ -114,16 +114,6 @@ static int memviz_compare(const void *left, const void *right)
 /* ---- What a snapshot says was there at the end: segments of cudaMalloc's that are still held, and runs of mapped
         pages; each by its offset, its bytes, and whether it is pages */
 
-static int memviz_comes(const record_change *change)
-{
-    return change->kind == SIM_CALL_OBTAIN || change->kind == SIM_CALL_VM_MAP;
-}
-
-static int memviz_is_pages(const record_change *change)
-{
-    return change->kind == SIM_CALL_VM_MAP || change->kind == SIM_CALL_VM_UNMAP;
-}
-
 /* Held at the end of the record, by offset; free them. Of cudaMalloc's segments the latest of each base, if that
    came; of pages the runs that are covered, by both edges of all that came or went, behind the segments. */
 static memviz_entry *memviz_segments(const record *drawn, size_t *count)
@@ -136,7 +126,7 @@ static memviz_entry *memviz_segments(const record *drawn, size_t *count)
     int depth = 0;
     for (size_t at = 0; at < drawn->change_count; at++) {
         const record_change *change = &drawn->changes[at];
-        const uint64_t kind = memviz_is_pages(change) ? pages : 0, comes = (uint64_t)memviz_comes(change);
+        const uint64_t kind = change->is_pages ? pages : 0, comes = (uint64_t)change->comes;
         edges[edge_count++] = (memviz_entry){ kind | change->offset, at, comes };
         if (kind) edges[edge_count++] = (memviz_entry){ kind | (change->offset + change->bytes), at, !comes };
     }
@@ -223,8 +213,8 @@ static void memviz_happen(memviz *self, const memviz_entry *event)
     const memviz_kind kind = (memviz_kind)event->second;
     if (kind == MEMVIZ_CHANGE) {
         const record_change *change = &drawn->changes[event->third];
-        const char *action = changes[memviz_is_pages(change)][memviz_comes(change)];
-        memviz_item(self, action, "addr", MEMVIZ_BASE + change->offset, change->bytes, 0, change->now_vns, NULL);
+        memviz_item(self, changes[change->is_pages][change->comes], "addr", MEMVIZ_BASE + change->offset,
+                    change->bytes, 0, change->now_vns, NULL);
     } else if (kind == MEMVIZ_REFUSAL) {
         const cell *left = &self->shown->cells[COLUMN_OOM_FREE];
         memviz_item(self, "oom", "device_free", left->kind == CELL_COUNT ? left->count : 0,

@@ -18,8 +18,7 @@ static record_span *record_spans_of(record *self, size_t *count)
     }
     for (size_t at = 0; at < self->change_count; at++) {
         const record_change *change = &self->changes[at];
-        int comes = change->kind == SIM_CALL_OBTAIN || change->kind == SIM_CALL_VM_MAP;
-        if (comes) spans[used++] = (record_span){ change->offset, change->offset + change->bytes, 0 };
+        if (change->comes) spans[used++] = (record_span){ change->offset, change->offset + change->bytes, 0 };
     }
     qsort(spans, used, sizeof *spans, record_by_begin);
     for (size_t at = 0; at < used; at++) {
@@ -128,7 +127,9 @@ static void record_memory_changed(void *user, sim_call kind, uint64_t address, u
         return;
     }
     ARRAY_RESERVE(self->changes, self->change_capacity, self->change_count + 1);
-    const record_change made = { kind, self->op, device_now_vns(self->device), address, bytes };
+    const int is_pages = kind == SIM_CALL_VM_MAP || kind == SIM_CALL_VM_UNMAP;
+    const record_change made = { kind == SIM_CALL_OBTAIN || kind == SIM_CALL_VM_MAP, is_pages, self->op,
+                                 device_now_vns(self->device), address, bytes };
     self->changes[self->change_count++] = made;
 }
 

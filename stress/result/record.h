@@ -45,7 +45,7 @@ typedef struct record_block {                    /* in order of birth */
 } record_block;
 
 typedef struct record_change {                   /* memory came or went */
-    sim_call kind;                               /* SIM_CALL_OBTAIN, GIVE_BACK, VM_MAP, VM_UNMAP */
+    int      comes, is_pages;                    /* is_pages: mapped or unmapped; else cudaMalloc's */
     uint64_t op, now_vns;                        /* during allocation or free number op */
     uint64_t offset, bytes;
 } record_change;
