@@ -495,14 +495,7 @@ int stage_verify(const stage *self, problem *why)
 
 /* ---- Pairs among free blocks */
 
-typedef struct holes_block { void *ptr; uint64_t bytes; } holes_block;
-
-static int holes_by_address(const void *left, const void *right)
-{
-    uintptr_t first = (uintptr_t)((const holes_block *)left)->ptr;
-    uintptr_t second = (uintptr_t)((const holes_block *)right)->ptr;
-    return (first > second) - (first < second);
-}
+ARRAY_ORDER(holes_by_address, device_range, ->address)
 
 /* 0; 1: refused; -1 and a problem: anything else. */
 static int holes_result(holes_field *self, gpuarena_result result, problem *why)
@@ -518,16 +511,18 @@ static int holes_fill(holes_field *self, uint64_t holes, uint64_t seed, problem 
 {
     const size_t count = (size_t)(2 * holes);
     uint64_t *sizes = program_need(count, sizeof *sizes);
-    holes_block *blocks = program_need(count, sizeof *blocks);
+    device_range *blocks = program_need(count, sizeof *blocks);
     int failed = 0;
     sizes_draw(sizes, count, seed);
     for (size_t at = 0; at < count && !failed; at++) {
-        blocks[at].bytes = sizes[at];
-        failed = holes_result(self, pool_alloc(&self->pool, &blocks[at].ptr, sizes[at], NULL), why);
+        void *ptr = NULL;
+        failed = holes_result(self, pool_alloc(&self->pool, &ptr, sizes[at], NULL), why);
+        blocks[at] = (device_range){ (uintptr_t)ptr, sizes[at] };
     }
     if (!failed) qsort(blocks, count, sizeof *blocks, holes_by_address);
     for (size_t at = 0; at < count && !failed; at += 2) {
-        failed = holes_result(self, pool_free(&self->pool, blocks[at].ptr, blocks[at].bytes, NULL), why);
+        void *ptr = (void *)(uintptr_t)blocks[at].address;
+        failed = holes_result(self, pool_free(&self->pool, ptr, blocks[at].bytes, NULL), why);
     }
     for (size_t index = 0; !failed && index < HOLES_SIZES; index++) {
         self->sizes[index] = blocks[2 * splitmix64_below(&seed, holes)].bytes;

@@ -36,11 +36,6 @@ static const family_option producer_options[] = {
     OPTION(producer, words.random, "seed", 0, UINT64_MAX, 1),
 };
 
-static uint64_t producer_pad(uint64_t side)
-{
-    return (side + PRODUCER_PADDING - 1) / PRODUCER_PADDING * PRODUCER_PADDING;
-}
-
 /* The images, in one byte a value. Returns what they take padded to one size, as 32-bit values. */
 static uint64_t producer_read_images(producer *state)
 {
@@ -56,7 +51,8 @@ static uint64_t producer_read_images(producer *state)
     }
     maker_kernel(state, PRODUCER_STREAM, read_bytes / RATE_HOST_BYTES_PER_NS);
     maker_touch_all(state, state->raw, (size_t)state->images);
-    return state->images * PRODUCER_COLOURS * producer_pad(height) * producer_pad(width) * PRODUCER_VALUE_BYTES;
+    return state->images * PRODUCER_COLOURS * memory_round_up(height, PRODUCER_PADDING)
+         * memory_round_up(width, PRODUCER_PADDING) * PRODUCER_VALUE_BYTES;
 }
 
 static void producer_batch(producer *state, producer_item *made)
