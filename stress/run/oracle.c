@@ -78,7 +78,8 @@ void oracle_map_remove(oracle_map *map, uint32_t block)
 /* ---- The checks of the shadow model, each with a name */
 
 struct oracle {
-    oracle_settings settings;
+    verify_mode     verify;
+    const pool     *watched;
     problem         why;                         /* of a device that fails */
     oracle_map      map;                         /* live blocks, each as long as it occupies */
     oracle_sums     known;                       /* of blocks of more than 0 bytes */
@@ -87,13 +88,12 @@ struct oracle {
     oracle_fault    whose;
 };
 
-oracle *oracle_create(const oracle_settings *settings)
+oracle *oracle_create(verify_mode verify, const pool *watched, uint32_t block_count)
 {
     oracle *made = program_need(1, sizeof *made);
-    made->settings = *settings;
-    made->known.limit_bytes = settings->limit_bytes;
-    made->known.holder = settings->rounds_up ? NULL : settings->device;
-    oracle_map_init(&made->map, settings->block_count);
+    made->verify = verify;
+    made->watched = watched;
+    oracle_map_init(&made->map, block_count);
     made->due_check_op = ORACLE_CHECK_OPS;
     return made;
 }
@@ -140,23 +140,23 @@ uint64_t oracle_owner(uint32_t block)
 
 static int oracle_minds_content(const oracle *self, uint32_t block)
 {
-    return self->settings.verify == VERIFY_FULL || block % ORACLE_SAMPLE == 0;
+    return self->verify == VERIFY_FULL || block % ORACLE_SAMPLE == 0;
 }
 
 int oracle_alloc(oracle *self, uint64_t op, uint32_t block, const void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
-    const uint64_t address = (uint64_t)(uintptr_t)ptr, alignment = self->settings.alignment_bytes;
+    const uint64_t address = (uint64_t)(uintptr_t)ptr, alignment = self->watched->alignment_bytes;
     const uint64_t occupied = memory_round_up(bytes, alignment);
     uint32_t other = ORACLE_MAP_NONE;
     if (self->violation[0]) return -1;
-    if (self->settings.verify == VERIFY_OFF || (!bytes && !ptr)) return 0;
+    if (self->verify == VERIFY_OFF || (!bytes && !ptr)) return 0;
     if (!bytes) return oracle_report(self, op, block, "null_block", "expected NULL for 0 bytes, found memory");
     if (!ptr) return oracle_report(self, op, block, "null_block", "expected memory, found NULL with success");
     if (address % alignment) {
         return oracle_report(self, op, block, "misaligned", "expected a multiple of %" PRIu64 ", found %" PRIu64
                              " bytes past one", alignment, address % alignment);
     }
-    if (!device_holds(self->settings.device, ptr, bytes)) {
+    if (!device_holds(self->watched->device, ptr, bytes)) {
         return oracle_report(self, op, block, "not_held", "expected %" PRIu64 " bytes of device memory held by the "
                              "policy, found some that are not", bytes);
     }
@@ -170,7 +170,7 @@ int oracle_alloc(oracle *self, uint64_t op, uint32_t block, const void *ptr, uin
     self->known.live_count++;
     self->known.alloc_count++;
     if (!oracle_minds_content(self, block)) return 0;
-    if (!device_fill(self->settings.device, stream, ptr, bytes, oracle_owner(block), &self->why)) return 0;
+    if (!device_fill(self->watched->device, stream, ptr, bytes, oracle_owner(block), &self->why)) return 0;
     return oracle_stick(self, op, block);
 }
 
@@ -178,12 +178,12 @@ int oracle_touch(oracle *self, uint64_t op, uint32_t block)
 {
     uint64_t bad_offset = 0;
     if (self->violation[0]) return -1;
-    if (self->settings.verify == VERIFY_OFF || !oracle_minds_content(self, block)) return 0;
+    if (self->verify == VERIFY_OFF || !oracle_minds_content(self, block)) return 0;
     const oracle_span *span = &self->map.spans[block];
     if (!span->bytes) return 0;
     const void *ptr = (const void *)(uintptr_t)span->address;
     uint64_t bytes = span->requested_bytes;
-    int same = device_verify(self->settings.device, ptr, bytes, oracle_owner(block), &bad_offset, &self->why);
+    int same = device_verify(self->watched->device, ptr, bytes, oracle_owner(block), &bad_offset, &self->why);
     if (same < 0) return oracle_stick(self, op, block);
     if (same) return 0;
     return oracle_report(self, op, block, "content", "expected what was written, found other bytes at offset %" PRIu64
@@ -206,8 +206,8 @@ int oracle_free(oracle *self, uint64_t op, uint32_t block)
 int oracle_refusal(oracle *self, uint64_t op, uint32_t block, uint64_t bytes, uint64_t largest_free_bytes)
 {
     if (self->violation[0]) return -1;
-    if (self->settings.verify == VERIFY_OFF) return 0;
-    const uint64_t alignment = self->settings.alignment_bytes;
+    if (self->verify == VERIFY_OFF) return 0;
+    const uint64_t alignment = self->watched->alignment_bytes;
     if (bytes > UINT64_MAX - alignment || memory_round_up(bytes, alignment) > largest_free_bytes) return 0;
     return oracle_report(self, op, block, "spurious",
                          "expected %" PRIu64 " bytes to be served, found a refusal with %" PRIu64
@@ -238,11 +238,11 @@ static int oracle_is_false(const oracle_fact *facts, size_t count, char *text, s
     return 0;
 }
 
-int oracle_differ(const oracle_sums *known, const gpuarena_stats *stats, char *text, size_t size)
+int oracle_differ(const oracle_sums *known, const pool *of, const gpuarena_stats *stats, char *text, size_t size)
 {
-    uint64_t reserved = stats->reserved_bytes, limit = known->limit_bytes;
+    uint64_t reserved = stats->reserved_bytes, limit = of->limit_bytes;
     device_counters counted = { .held_bytes = reserved };
-    if (known->holder) device_count(known->holder, &counted);
+    if (!of->rounds_up) device_count(of->device, &counted);
     const oracle_fact facts[] = {
         { "requested_bytes", known->requested_bytes, stats->requested_bytes, NULL },
         { "live_bytes", known->live_bytes, stats->live_bytes, NULL },
@@ -263,7 +263,7 @@ int oracle_differ(const oracle_sums *known, const gpuarena_stats *stats, char *t
 /* What the judge finds, but for the operation that the report names anyway. */
 static int oracle_judge(oracle *self, uint64_t op)
 {
-    const sim *machine = device_simulated(self->settings.device);
+    const sim *machine = device_simulated(self->watched->device);
     const char *finding = machine ? sim_finding(machine, 0) : NULL;
     char known[48];
     if (!finding) return 0;
@@ -281,8 +281,8 @@ int oracle_check(oracle *self, uint64_t op)
 {
     char message[200] = "";
     if (self->violation[0]) return -1;
-    if (self->settings.verify == VERIFY_OFF || !self->settings.arena) return 0;
-    gpuarena_result result = gpuarena_check(self->settings.arena, message, sizeof message);
+    if (self->verify == VERIFY_OFF || !self->watched->arena) return 0;
+    gpuarena_result result = gpuarena_check(self->watched->arena, message, sizeof message);
     if (!result) return 0;
     return oracle_report(self, op, ORACLE_NO_BLOCK, "check", "expected every invariant to hold, found %s: %s",
                          gpuarena_result_name(result), message);
@@ -299,9 +299,9 @@ int oracle_settle(oracle *self, uint64_t op, const gpuarena_stats *stats)
 {
     char text[256];
     if (self->violation[0]) return -1;
-    if (self->settings.verify == VERIFY_OFF) return 0;
-    if (self->settings.verify == VERIFY_SAMPLE && op % ORACLE_SAMPLE) return 0;
-    if (self->settings.arena && stats && oracle_differ(&self->known, stats, text, sizeof text)) {
+    if (self->verify == VERIFY_OFF) return 0;
+    if (self->verify == VERIFY_SAMPLE && op % ORACLE_SAMPLE) return 0;
+    if (self->watched->arena && stats && oracle_differ(&self->known, self->watched, stats, text, sizeof text)) {
         return oracle_found(self, op, text);
     }
     if (oracle_judge(self, op)) return -1;
@@ -316,8 +316,8 @@ int oracle_end(oracle *self, uint64_t op, uint64_t reserved_bytes)
     device_counters counted;
     char text[256];
     if (self->violation[0]) return -1;
-    if (self->settings.verify == VERIFY_OFF) return 0;
-    device_count(self->settings.device, &counted);
+    if (self->verify == VERIFY_OFF) return 0;
+    device_count(self->watched->device, &counted);
     const oracle_fact facts[] = {
         { "live_at_end", 0, self->known.live_count, NULL }, { "reserved_at_end", 0, reserved_bytes, NULL },
         { "held_at_end", 0, counted.held_bytes, NULL },

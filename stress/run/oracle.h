@@ -3,7 +3,7 @@
 #ifndef STRESS_RUN_ORACLE_H
 #define STRESS_RUN_ORACLE_H
 
-#include "../device/device.h"
+#include "../policy/policy.h"
 
 /* ---- Live blocks in order of address: who would an interval overlap? It must not know of arenas or contents */
 
@@ -38,12 +38,11 @@ void oracle_map_remove(oracle_map *map, uint32_t block);                     /* 
 
 typedef struct oracle_sums {
     uint64_t requested_bytes, live_bytes, live_count, alloc_count, free_count;
-    uint64_t limit_bytes;                        /* GPUARENA_NO_LIMIT: none; nor may it be passed for an instant */
-    device  *holder;                             /* its books are compared; NULL: it holds more than was asked for */
 } oracle_sums;
 
-/* The first that differs, "NAME: expected .., found ..": 1; 0: none does. */
-int oracle_differ(const oracle_sums *known, const gpuarena_stats *stats, char *text, size_t size);
+/* The first that differs, "NAME: expected .., found ..": 1; 0: none does. The limit of the pool may not be passed for
+   an instant; the device's books are compared unless it may hold more than it was asked for. */
+int oracle_differ(const oracle_sums *known, const pool *of, const gpuarena_stats *stats, char *text, size_t size);
 
 /* off: nothing. sample: overlap, alignment and residence on every op, content of one block in 64, sums on one op
    in 64. full: everything on every op. gpuarena_check walks over all blocks: it comes every ORACLE_CHECK_OPS, or as
@@ -54,18 +53,10 @@ enum { ORACLE_SAMPLE = 64, ORACLE_CHECK_OPS = 1024 };
 
 #define ORACLE_NO_BLOCK UINT32_MAX
 
-typedef struct oracle_settings {
-    verify_mode     verify;
-    uint32_t        block_count;                 /* blocks of the op stream: numbers below it */
-    uint64_t        alignment_bytes;             /* addresses and block sizes are multiples of it */
-    uint64_t        limit_bytes;                 /* GPUARENA_NO_LIMIT: none */
-    device         *device;                      /* holds the contents */
-    const gpuarena *arena;                       /* whose statistics and check are asked; NULL: none */
-    int             rounds_up;                   /* 1: the device may hold more than it was asked for */
-} oracle_settings;
-
 typedef struct oracle oracle;
-oracle *oracle_create(const oracle_settings *settings);
+/* Of a policy at work: its device holds the contents, and its arena, where there is one, is asked for statistics and
+   checked. Blocks of the op stream have numbers below block_count. */
+oracle *oracle_create(verify_mode verify, const pool *watched, uint32_t block_count);
 void    oracle_destroy(oracle *self);
 
 /* By which number the device knows a block: its contents, and whose its uses are. */

@@ -659,10 +659,7 @@ static int pass_open(pass *run, const policy *chosen, int is_asked)
     if (settings->recording) settings->recording->limit_bytes = run->pool.limit_bytes;
     run->clocks = program_need((size_t)run->streams.count * run->streams.count, sizeof *run->clocks);
     run->blocks = program_need(run->stream->block_count, sizeof *run->blocks);
-    if (!is_asked) return 0;
-    oracle_settings asked = { settings->verify, (uint32_t)run->stream->block_count, run->pool.alignment_bytes,
-                              run->pool.limit_bytes, run->device, run->pool.arena, run->pool.rounds_up };
-    run->oracle = oracle_create(&asked);
+    if (is_asked) run->oracle = oracle_create(settings->verify, &run->pool, (uint32_t)run->stream->block_count);
     return 0;
 }
 
@@ -844,14 +841,12 @@ static int threads_sums(threads *all, oracle_sums *known)
     char message[256] = "";
     gpuarena_get_stats(all->of.pool.arena, &stats);
     known->live_bytes = stats.live_bytes;
-    known->limit_bytes = all->of.pool.limit_bytes;
-    known->holder = all->of.pool.rounds_up ? NULL : all->of.device;
     for (size_t at = 0; at < all->of.stream->block_count; at++) {
         if (all->slots[at].state != SLOT_LIVE) continue;
         known->requested_bytes += all->slots[at].bytes;
         known->live_count += all->slots[at].bytes != 0;
     }
-    if (oracle_differ(known, &stats, message, sizeof message)) {
+    if (oracle_differ(known, &all->of.pool, &stats, message, sizeof message)) {
         return pass_stop(&all->of, PASS_VERIFY_FAILED, "%" PRIu32 " threads: %s", all->count, message);
     }
     if (!gpuarena_check(all->of.pool.arena, message, sizeof message)) return 0;

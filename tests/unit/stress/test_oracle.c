@@ -16,6 +16,7 @@ typedef struct bench {                           /* a device with 16 MiB held, a
     gpuarena_driver driver;
     char           *base;
     gpuarena       *arena;
+    pool            watched;
     oracle         *oracle;
     gpuarena_stats  stats;                       /* what an arena would say */
 } bench;
@@ -37,8 +38,9 @@ static void bench_open(bench *bed, verify_mode verify, int with_arena)
     if (with_arena) gpuarena_create(&arena_config, &bed->arena);
     bed->driver.memory.obtain(&bed->driver, GPUARENA_MEMORY_DEVICE, &memory, 16 * MIB, NULL);
     bed->base = memory;
-    oracle_settings settings = { verify, BLOCKS, 256, 64 * MIB, bed->device, bed->arena, 0 };
-    bed->oracle = oracle_create(&settings);
+    bed->watched = (pool){ .device = bed->device, .arena = bed->arena, .alignment_bytes = 256,
+                           .limit_bytes = 64 * MIB };
+    bed->oracle = oracle_create(verify, &bed->watched, BLOCKS);
     bed->stats.reserved_bytes = bed->stats.cached_bytes = 16 * MIB;
 }
 
