@@ -2,6 +2,8 @@
    Rows in the order asked for, failures told as they come, results told at the end. */
 #include "command.h"
 
+#include <math.h>
+
 #include "../run/runner.h"
 
 /* ---- Options that mean nothing to a command, and rules that are about nothing */
@@ -39,6 +41,53 @@ int run_check_reference(const plan *made, const rule *asked, const char *besides
                        asked->reference);
 }
 
+static int run_asks_auto(const cli *asked)
+{
+    const cli_value *times = &asked->values[CLI_TIMES];
+    return times->given && !times->number;
+}
+
+static int run_check_options(row_kind kind, const cli *asked, problem *why)
+{
+    const cli_value *values = asked->values;
+    const cli_id lost = values[CLI_PRECISION].given ? CLI_PRECISION : CLI_BUDGET;
+    if (row_is_run(kind)) {
+        if (values[CLI_WARMUP].given && values[CLI_NO_TIMING].given)
+            return problem_set(why, EXIT_USAGE, "--warmup: not with --no-timing, which measures no time");
+        if (run_asks_auto(asked) || !values[lost].given) return 0;
+        return problem_set(why, EXIT_USAGE, "--%s says when --repeat auto ends, which is not given",
+                           cli_options[lost].name);
+    }
+    if (run_asks_auto(asked)) {
+        return problem_set(why, EXIT_USAGE, "--repeat auto means nothing to batch, which measures no time");
+    }
+    if (strcmp(values[CLI_ON_OOM].text, "skip")) return 0;
+    return problem_set(why, EXIT_USAGE, "--on-oom skip: not with %s, where a workload completes or does not",
+                       asked->command);
+}
+
+/* A clock may not say how many rows a simulated device or a shard has. */
+static int run_check_plan(row_kind kind, const cli *asked, const plan *made, int is_part, problem *why)
+{
+    for (const policy *chosen = made->policies; chosen < made->policies + made->policy_count; chosen++) {
+        if (kind != ROW_CAPACITY || !policy_has_limit(chosen)) continue;
+        return problem_set(why, EXIT_USAGE,
+                           "policy '%s' has a limit key: not with capacity, which searches for the limit",
+                           chosen->text);
+    }
+    if (kind == ROW_BATCH) return runner_check_batch(made, why);
+    if (!run_asks_auto(asked)) return 0;
+    if (!made->settings.device.is_cuda) {
+        return problem_set(why, EXIT_USAGE,
+                           "--repeat auto: not on %s: no clock says how many rows a simulated device has; expected a "
+                           "number", made->device);
+    }
+    if (!made->timed)
+        return problem_set(why, EXIT_USAGE, "--repeat auto: not with --no-timing: times say when it ends");
+    if (!is_part) return 0;
+    return problem_set(why, EXIT_USAGE, "--repeat auto: not in shards, whose rows must be known; expected a number");
+}
+
 /* Each is about some row, else it would never say anything; the policy that it compares with runs, or is raw, which
    run adds. */
 static int run_check_rules(const plan *made, const gate *gates, row_kind kind, problem *why)
@@ -62,7 +111,9 @@ typedef struct run {
     report             report;
     shard_mark         mark;                     /* which rows there are, and which are this shard's .. */
     size_t             row_count;                /* .. and of this shard, with baselines: the most */
-    repeat             repeats;
+    rounds_length      length;                   /* how often the rows of a workload are made: --repeat */
+    uint64_t           begin_ns;                 /* of the workload under way .. */
+    size_t             first;                    /* .. its first row */
     uint64_t           record_bytes;             /* that rows have recorded so far */
     char               partial[128];             /* why rows are missing; "": none are */
     char               part[96];                 /* which shard this is */
@@ -84,7 +135,7 @@ static void run_partial(run *self, const char *cause)
     row_list *list = &self->report.list;
     for (size_t index = 0; index < list->count; index++) done += !list->rows[index].is_baseline;
     snprintf(self->partial, sizeof self->partial, "%zu of %s%" PRIu64 " rows, then %s", done,
-             self->repeats.is_auto ? "at most " : "", shard_rows(mark, mark->rows), cause);
+             run_asks_auto(self->asked) ? "at most " : "", shard_rows(mark, mark->rows), cause);
     list->partial = self->partial;
 }
 
@@ -125,6 +176,7 @@ static unsigned run_parts(run *self, int is_baseline)
     return self->report.record;
 }
 
+enum { RUN_MOST_AUTO = 60 };                     /* of --repeat auto */
 enum { RUN_SPARE_BYTES = 4 << 20 };              /* for what is written where host memory runs out */
 
 /* 0: there was no host memory for it, and what it holds is lost. Threads of a timed pass have no rescue:
@@ -225,16 +277,47 @@ static int run_policies(run *self, const plan_workload *workload, uint64_t time)
     return ends;
 }
 
+/* Rows of one policy have the same text of its name. */
+static double run_worst_share(void *user)
+{
+    const run *self = user;
+    const row_list *list = &self->report.list;
+    double ns[RUN_MOST_AUTO], worst = 0.0;
+    for (const row *named = list->rows + self->first; named < list->rows + list->count; named++) {
+        size_t count = 0;
+        for (const row *at = list->rows + self->first; at < list->rows + list->count && count < RUN_MOST_AUTO; at++) {
+            const cell *time = &at->cells[COLUMN_HOST_NS];
+            if (row_policy(at) == row_policy(named) && time->kind != CELL_NONE) ns[count++] = time->real;
+        }
+        if (count) worst = fmax(worst, rounds_share(rounds_median(ns, count)));
+    }
+    return worst;
+}
+
+/* After so many times all of the workload's rows: so many are enough. When a clock says so, each row has why. */
+static int run_is_enough(run *self, uint64_t times)
+{
+    row_list *list = &self->report.list;
+    if (!run_asks_auto(self->asked)) return times >= self->length.most;
+    rounds_end end = rounds_over(&self->length, (size_t)times, progress_clock_ns() - self->begin_ns, run_worst_share,
+                                 self);
+    for (row *made = list->rows + self->first; end != ROUNDS_GO_ON && made < list->rows + list->count; made++) {
+        if (made->times) row_text(made, COLUMN_ENDED, rounds_end_name(end));
+    }
+    return end != ROUNDS_GO_ON;
+}
+
 /* 1: the rows that follow are left out. */
 static int run_workload(run *self, const plan_workload *workload)
 {
     if (run_owned(self, workload) && run_lacks_baseline(self, workload)
         && run_one(self, workload, &run_baseline, 1) && run_ends(self)) return 1;
-    repeat_begin(&self->repeats);
     uint64_t time = 0;
+    self->begin_ns = progress_clock_ns();
+    self->first = self->report.list.count;
     do {
         if (run_policies(self, workload, time)) return 1;
-    } while (!repeat_is_over(&self->repeats, ++time));
+    } while (!run_is_enough(self, ++time));
     return 0;
 }
 
@@ -283,12 +366,12 @@ static int run_all(run *self, problem *why)
     const cli_value *values = asked->values;
     const plan *made = &self->plan;
     const int is_run = row_is_run(self->report.list.kind), is_quiet = values[CLI_QUIET].given;
-    if (runner_check(self->report.list.kind, asked, why) || shard_find(&self->mark, values[CLI_SHARD].text, why)
+    if (run_check_options(self->report.list.kind, asked, why) || shard_find(&self->mark, values[CLI_SHARD].text, why)
         || report_parse(&self->report, why) || plan_make(&self->plan, asked, why)
-        || runner_check_plan(self->report.list.kind, asked, &self->plan, self->mark.count > 1, why)
+        || run_check_plan(self->report.list.kind, asked, &self->plan, self->mark.count > 1, why)
         || gate_parse(&self->report.gates, asked, self->report.list.kind, why)
         || run_check_rules(&self->plan, &self->report.gates, self->report.list.kind, why)
-        || shard_start(&self->mark, asked, &self->plan, self->repeats.length.most, why)
+        || shard_start(&self->mark, asked, &self->plan, self->length.most, why)
         || report_try(&self->report, &self->plan, why) || plan_present(&self->plan, why)) return -1;
     if (values[CLI_VERBOSE].given && !is_quiet) run_tell(&self->plan, is_run && self->plan.timed, stderr);
     for (const plan_workload *of = made->workloads; of < made->workloads + made->workload_count; of++) {
@@ -313,7 +396,10 @@ static int run_act(const cli *asked, problem *why)
     self.asked = self.report.asked = asked;
     self.report.shard = &self.mark;
     interrupt_catch();
-    self.repeats = repeat_of(asked, kind, &self.report.list);
+    const cli_value *values = asked->values;
+    const uint64_t times = kind == ROW_RUN && values[CLI_TIMES].given ? values[CLI_TIMES].number : 1;
+    self.length = rounds_of(0, ROUNDS_LEAST_COUNT, run_asks_auto(asked) ? RUN_MOST_AUTO : (size_t)times,
+                            values[CLI_PRECISION].number, values[CLI_BUDGET].number);
     if (run_all(&self, why)) run_raise(&self, why->exit_code);
     return self.exit_code;
 }

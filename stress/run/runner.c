@@ -1,7 +1,6 @@
 /* Two passes over the same operations, and their numbers as cells; rows that take several runs. */
 #include "runner.h"
 
-#include "../base/progress.h"
 #include "../base/search.h"
 #include "../base/text.h"
 #include "../workload/workload.h"
@@ -208,89 +207,6 @@ static void runner_run(const runner_job *job, row *made, runner_outcome *outcome
     made->times = program_need(1, sizeof *made->times);
     if (has_threads) runner_time_threads(job, made, outcome);
     else runner_time_one(job, &result, made, outcome);
-}
-
-/* ---- Options, and what the rows so far say of their times */
-
-static int repeat_asks_auto(const cli *asked)
-{
-    const cli_value *times = &asked->values[CLI_TIMES];
-    return times->given && !times->number;
-}
-
-/* Of run. */
-static int repeat_check(const cli *asked, problem *why)
-{
-    if (asked->values[CLI_WARMUP].given && asked->values[CLI_NO_TIMING].given)
-        return problem_set(why, EXIT_USAGE, "--warmup: not with --no-timing, which measures no time");
-    if (repeat_asks_auto(asked)) return 0;
-    cli_id lost = asked->values[CLI_PRECISION].given ? CLI_PRECISION : CLI_BUDGET;
-    if (!asked->values[lost].given) return 0;
-    return problem_set(why, EXIT_USAGE, "--%s says when --repeat auto ends, which is not given",
-                       cli_options[lost].name);
-}
-
-/* A clock may not say how many rows a simulated device or a shard has. */
-static int repeat_check_plan(const cli *asked, const plan *made, int is_part, problem *why)
-{
-    if (!repeat_asks_auto(asked)) return 0;
-    if (!made->settings.device.is_cuda) {
-        return problem_set(why, EXIT_USAGE,
-                           "--repeat auto: not on %s: no clock says how many rows a simulated device has; expected a "
-                           "number", made->device);
-    }
-    if (!made->timed)
-        return problem_set(why, EXIT_USAGE, "--repeat auto: not with --no-timing: times say when it ends");
-    if (!is_part) return 0;
-    return problem_set(why, EXIT_USAGE, "--repeat auto: not in shards, whose rows must be known; expected a number");
-}
-
-repeat repeat_of(const cli *asked, row_kind kind, row_list *rows)
-{
-    const cli_value *values = asked->values;
-    uint64_t times = kind == ROW_RUN && values[CLI_TIMES].given ? values[CLI_TIMES].number : 1;
-    repeat made = { .is_auto = repeat_asks_auto(asked), .rows = rows };
-    made.length = rounds_of(0, REPEAT_LEAST, made.is_auto ? REPEAT_MOST : (size_t)times, values[CLI_PRECISION].number,
-                            values[CLI_BUDGET].number);
-    return made;
-}
-
-void repeat_begin(repeat *self)
-{
-    self->begin_ns = progress_clock_ns();
-    self->first = self->rows->count;
-}
-
-/* Rows of one policy have the same text of its name. */
-static double repeat_worst_share(void *user)
-{
-    const repeat *self = user;
-    const row *rows = self->rows->rows;
-    double ns[REPEAT_MOST], worst = 0.0;
-    for (size_t named = self->first; named < self->rows->count; named++) {
-        size_t count = 0;
-        for (size_t at = self->first; at < self->rows->count && count < REPEAT_MOST; at++) {
-            const cell *time = &rows[at].cells[COLUMN_HOST_NS];
-            if (rows[at].cells[COLUMN_POLICY].text != rows[named].cells[COLUMN_POLICY].text
-                || time->kind == CELL_NONE) continue;
-            ns[count++] = time->real;
-        }
-        double share = count ? rounds_share(rounds_median(ns, count)) : 0.0;
-        if (share > worst) worst = share;
-    }
-    return worst;
-}
-
-int repeat_is_over(repeat *self, uint64_t times)
-{
-    if (!self->is_auto) return times >= self->length.most;
-    rounds_end end = rounds_over(&self->length, (size_t)times, progress_clock_ns() - self->begin_ns,
-                                 repeat_worst_share, self);
-    for (size_t at = self->first; end != ROUNDS_GO_ON && at < self->rows->count; at++) {
-        row *made = &self->rows->rows[at];
-        if (made->times) row_text(made, COLUMN_ENDED, rounds_end_name(end));
-    }
-    return end != ROUNDS_GO_ON;
 }
 
 /* ---- Rows that take several runs, the smallest limit or the largest batch: the runs, and what the last ones say */
@@ -543,9 +459,8 @@ static int batch_grows(const batch *self, problem *why)
                        "to vary", (int)strcspn(self->spec, ":"), self->spec, self->key.key);
 }
 
-/* A workload has such an option to vary, and does not give it. Cut to one operation: whether a value makes a workload
-   does not take all of it. */
-static int batch_check_plan(const plan *made, problem *why)
+/* Cut to one operation: whether a value makes a workload does not take all of it. */
+int runner_check_batch(const plan *made, problem *why)
 {
     workload_options options = made->options;
     options.ops_given = 1;
@@ -701,29 +616,6 @@ static void batch_row(const runner_job *job, row *made, runner_outcome *outcome)
 }
 
 /* ---- Each kind of row */
-
-int runner_check(row_kind kind, const cli *asked, problem *why)
-{
-    if (row_is_run(kind)) return repeat_check(asked, why);
-    if (repeat_asks_auto(asked)) {
-        return problem_set(why, EXIT_USAGE, "--repeat auto means nothing to batch, which measures no time");
-    }
-    if (strcmp(asked->values[CLI_ON_OOM].text, "skip")) return 0;
-    return problem_set(why, EXIT_USAGE, "--on-oom skip: not with %s, where a workload completes or does not",
-                       asked->command);
-}
-
-int runner_check_plan(row_kind kind, const cli *asked, const plan *made, int is_part, problem *why)
-{
-    for (const policy *chosen = made->policies; chosen < made->policies + made->policy_count; chosen++) {
-        if (kind != ROW_CAPACITY || !policy_has_limit(chosen)) continue;
-        return problem_set(why, EXIT_USAGE,
-                           "policy '%s' has a limit key: not with capacity, which searches for the limit",
-                           chosen->text);
-    }
-    if (kind == ROW_BATCH && batch_check_plan(made, why)) return -1;
-    return repeat_check_plan(asked, made, is_part, why);
-}
 
 void runner_row(row_kind kind, const runner_job *job, row *made, runner_outcome *outcome)
 {

@@ -3,7 +3,6 @@
 #ifndef STRESS_RUN_RUNNER_H
 #define STRESS_RUN_RUNNER_H
 
-#include "../base/rounds.h"
 #include "../result/row.h"
 #include "plan.h"
 
@@ -24,10 +23,9 @@ typedef struct runner_outcome {
     uint64_t    limit_bytes, capacity_bytes;     /* it needs this limit, a simulated device this large; 0: as asked */
 } runner_outcome;
 
-/* What of the options means nothing to the command that makes rows of this kind; and of the plan, of which a shard
-   may be asked for: -1 and a problem, EXIT_USAGE. */
-int runner_check(row_kind kind, const cli *asked, problem *why);
-int runner_check_plan(row_kind kind, const cli *asked, const plan *made, int is_part, problem *why);
+/* For BATCH: each workload of the plan has such an option to vary, and does not give it. -1 and a problem,
+   EXIT_USAGE: one has none. */
+int runner_check_batch(const plan *made, problem *why);
 
 /* Fills *made (free it by row_free), which must not move any more: a cell may show its note. Whatever goes wrong is
    the row's status, with a note that says what.
@@ -36,22 +34,5 @@ int runner_check_plan(row_kind kind, const cli *asked, const plan *made, int is_
    first refusal. What has no limit is tried on smaller simulated devices; on CUDA what it held is its limit.
    BATCH: the largest batch, or other option of a workload, with which it completes. All others: one run. */
 void runner_row(row_kind kind, const runner_job *job, row *made, runner_outcome *outcome);
-
-/* ---- How often the rows of a workload are made: so often, or on a GPU until their times are known */
-
-enum { REPEAT_LEAST = ROUNDS_LEAST_COUNT, REPEAT_MOST = 60 };        /* of --repeat auto */
-
-typedef struct repeat {
-    rounds_length   length;
-    int             is_auto;
-    uint64_t        begin_ns;                    /* of the workload under way .. */
-    size_t          first;                       /* .. its first row, of these */
-    row_list       *rows;
-} repeat;
-
-repeat repeat_of(const cli *asked, row_kind kind, row_list *rows);
-void   repeat_begin(repeat *self);               /* a workload; its rows follow those that there are */
-/* After so many times all of its rows. When they are enough, and a clock said so, each row has why. */
-int    repeat_is_over(repeat *self, uint64_t times);
 
 #endif
