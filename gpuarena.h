@@ -5507,6 +5507,7 @@ static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, 
     if (gpuarena__is_lost(arena, error) || !gpuarena__segment_idle(arena, range, 0)) return 0;
     block = gpuarena__block_describe(arena, range->first);
     block.bytes = block.resident_bytes = range->bytes;
+    block.stream = GPUARENA_ANY_STREAM;
     block.state = GPUARENA_STATE_FREE;           /* memory that is given back was waited for */
     for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
         waits |= at.node->record != 0;
