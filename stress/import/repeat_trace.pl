@@ -1,20 +1,21 @@
 #!/usr/bin/perl
 # Repeats a recording as steps, the same each time or not quite: a trace for `-w replay:`. What a program that repeats a
 # step does to an allocator that expects it to (gpuarena_step).
-# Run: repeat_trace.pl FILE STEPS [same|shuffled|growing|perturbed|mixed] >OUT
+# Run: repeat_trace.pl FILE STEPS [same|shuffled|growing|perturbed|mixed|skipped] >OUT
 #   FILE       gpuarena-trace 1, or intervals (id,lower,upper,size)
 #   shuffled   from the fourth step on each operation in ten changes places with the next
 #   growing    from the fourth step on sizes are 1 % larger than those of the step before
 #   perturbed  from the fourth step on one allocation in a hundred is left out, comes twice, or has another size
 #   mixed      all of these, from the first step on
+#   skipped    from the fourth step on two or three runs of 3 to 14 allocations are left out
 # It must not know of policies. The same words give the same bytes.
 use strict;
 use warnings;
 
 my ($name, $steps, $change) = @ARGV;
 $change //= 'same';
-die "usage: $0 FILE STEPS [same|shuffled|growing|perturbed|mixed]\n"
-    if !defined $steps || $steps !~ /^[1-9]\d*$/ || $change !~ /^(?:same|shuffled|growing|perturbed|mixed)$/;
+die "usage: $0 FILE STEPS [same|shuffled|growing|perturbed|mixed|skipped]\n"
+    if !defined $steps || $steps !~ /^[1-9]\d*$/ || $change !~ /^(?:same|shuffled|growing|perturbed|mixed|skipped)$/;
 my $state = 1;
 sub draw { my ($bound) = @_; $state = ($state * 1103515245 + 12345) % 2147483648; return int($state / 65536) % $bound }
 
@@ -48,6 +49,8 @@ print "gpuarena-trace 1\n";
 for my $number (0 .. $steps - 1) {
     my (%ids, @ops);
     my %does = map { $_ => $change eq $_ && $number >= 3 || $change eq 'mixed' } qw(shuffled growing perturbed);
+    my $skips = $change eq 'skipped' && $number >= 3;
+    my $left_out = 0;
     @ops = @step;
     if ($does{shuffled}) {
         for my $at (1 .. $#ops) {
@@ -61,6 +64,8 @@ for my $number (0 .. $steps - 1) {
             print "f $_\n" for @{ delete $ids{$block} // [] };
             next;
         }
+        $left_out = 3 + draw(12) if $skips && !$left_out && !draw(1 + int(@ops / 5));
+        next if $left_out && $left_out--;
         $bytes = int($bytes * 1.01**($change eq 'mixed' ? $number : $number - 2)) if $does{growing};
         my $odd = $does{perturbed} && !draw(100) ? 1 + draw(3) : 0;
         next if $odd == 1;
