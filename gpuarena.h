@@ -425,9 +425,9 @@
    its uses; 16 to 32 bytes for each live block; 5 bytes for each 2 MiB reserved, or 17 for each 2 MiB of
    paged addresses; with several streams, about 15 KiB for each, reused when nothing waits for an old one;
    once there are heaps, 15 KiB more for each stream, and about 17 KiB for each of at most 16 heaps; up to 96
-   bytes for each stream that was named and is not forgotten; up to 128 bytes for each allocation of a step,
-   of each kind that gpuarena_step was told of, and up to 1 KiB more while a plan is made of it; and about 50
-   KiB for each arena. */
+   bytes for each stream that was named and is not forgotten; up to 80 bytes for each allocation of the
+   longest step, for each kind that gpuarena_step was told of and once more, and up to 1 KiB for each while a
+   plan is made; and about 50 KiB for each arena. */
 
 #ifndef GPUARENA_H
 #define GPUARENA_H
@@ -2118,7 +2118,7 @@ typedef struct gpuarena__plan {
     uint32_t moving;                             /* the latest times that it went on after a wait, pages moved
                                                     for it: so many */
     uint32_t rest, failures;                     /* steps of its kind that are not watched; plans given up */
-    gpuarena__sequence seen, fresh;              /* the kind's latest recorded step; the one under way */
+    gpuarena__sequence seen;                     /* the kind's latest recorded step */
 } gpuarena__plan;
 typedef enum gpuarena__making {
     GPUARENA__MAKES_BLOCK,
@@ -2143,6 +2143,7 @@ typedef struct gpuarena__plans {
     uint32_t trial;                              /* 1: `now` serves after one step, and is recorded, too */
     uint32_t unit_log2;
     gpuarena__making making;                     /* what pages are had for */
+    gpuarena__sequence fresh;                    /* the step under way, if it is recorded */
     uint64_t given_bytes;                        /* released for the plans, and not had back since */
     uint64_t moved_count;                        /* pages moved, and releases, before this step */
     uint32_t region_count;
@@ -2438,14 +2439,19 @@ static void gpuarena__set_magic(gpuarena *arena, uint32_t magic)
     GPUARENA__STORE(&arena->one_heap, arena->heaps.count ? 0 : magic, RELAXED);
 }
 
+/* Tells whether the step under way is recorded. */
+GPUARENA__INLINE int gpuarena__is_recorded(const gpuarena *arena)
+{
+    const gpuarena__plans *plans = &arena->plans;
+    return plans->now && (plans->now->state == GPUARENA__PLAN_RECORDS || plans->trial);
+}
+
 /* The values that the fast paths test, as they follow from the state now. Each summarises several
    conditions; update_fast_path is called when one of these changes. */
 static gpuarena__fast gpuarena__fast_now(const gpuarena *arena)
 {
     const gpuarena_config *config = &arena->config;
     uint64_t reserved = arena->stats.reserved_bytes;
-    int is_recorded = arena->plans.now
-        && (arena->plans.now->state == GPUARENA__PLAN_RECORDS || arena->plans.trial);
     gpuarena__fast fast;
     fast.hit_max_bytes = config->scrub & GPUARENA_SCRUB_ALLOC || config->debug || arena->lost
             || reserved > arena->limit
@@ -2456,7 +2462,8 @@ static gpuarena__fast gpuarena__fast_now(const gpuarena *arena)
         ? 0 : arena->limit;
     fast.slow_free_flags = GPUARENA__PLANNED | GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__TAGGED
         | GPUARENA__EXPORTED;
-    if (reserved > fast.plain_limit || config->observe || !arena->streams.ordered || is_recorded)
+    if (reserved > fast.plain_limit || config->observe || !arena->streams.ordered
+        || gpuarena__is_recorded(arena))
         fast.slow_free_flags |= GPUARENA__LIVE;
     return fast;
 }
@@ -7319,7 +7326,7 @@ GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, u
 static void gpuarena__plan_forget(gpuarena__plan *plan)
 {
     plan->state = GPUARENA__PLAN_RECORDS;
-    plan->seen.count = plan->fresh.count = plan->clean = plan->packed = plan->trimmed = plan->moving = 0;
+    plan->seen.count = plan->clean = plan->packed = plan->trimmed = plan->moving = 0;
 }
 
 /* Ends a plan that has not served, or two steps that differ: the kind is recorded again, after a longer pause
@@ -7331,17 +7338,16 @@ static void gpuarena__plan_fail(gpuarena__plan *plan)
     gpuarena__plan_forget(plan);
 }
 
-/* Records an allocation of a step. */
+/* Records an allocation of a recorded step. */
 GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, uint64_t bytes, uint32_t record,
                                             int plain)
 {
     gpuarena__plans *plans = &arena->plans;
     gpuarena__plan *now = plans->now;
-    gpuarena__sequence *fresh = &now->fresh;
+    gpuarena__sequence *fresh = &plans->fresh;
     uint64_t number = gpuarena__node_at(arena, index)->as.live.serial - fresh->serial - 1,
              units = bytes >> plans->unit_log2;
     gpuarena__planned *one;
-    if (now->state != GPUARENA__PLAN_RECORDS && !plans->trial) return;
     if (number >= GPUARENA__PLAN_MOST || units > UINT32_MAX || (number >= fresh->room
         && !GPUARENA__RESERVE(arena, gpuarena__planned, fresh->list, fresh->count,
                               (uint32_t)number + 1 - fresh->count, fresh->room))) {
@@ -7365,13 +7371,13 @@ GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, uin
     if (now->seen.count && !plans->trial) (void)gpuarena__plan_next(plans, units, record);
 }
 
-/* Records a free in a step: of one of its blocks, or of a block of the step before. */
+/* Records a free in a recorded step: of one of its blocks, or of a block of the step before. */
 static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node)
 {
     gpuarena__plan *now = arena->plans.now;
-    uint64_t number = node->as.live.serial - now->fresh.serial - 1;
-    if (now->state != GPUARENA__PLAN_RECORDS && !arena->plans.trial) return;
-    if (number < now->fresh.count) now->fresh.list[number].until = now->fresh.count;
+    gpuarena__sequence *fresh = &arena->plans.fresh;
+    uint64_t number = node->as.live.serial - fresh->serial - 1;
+    if (number < fresh->count) fresh->list[number].until = fresh->count;
     number = node->as.live.serial - now->seen.serial - 1;
     if (number < now->seen.count)
         now->seen.list[number].until = now->seen.count + 1 + arena->plans.cursor;
@@ -7612,7 +7618,7 @@ static void gpuarena__pack_gaps(const gpuarena *arena, gpuarena__pack *pack, con
         int usable = (gpuarena__is_free(node) || gpuarena__is_earmarked(node))
             && (!node->record || node->record == record);
         if (gpuarena__node_live(node)) {
-            uint64_t number = node->as.live.serial - plan->fresh.serial - 1;
+            uint64_t number = node->as.live.serial - plan->seen.serial - 1;
             usable = node->record == record && number < plan->seen.count
                 && gpuarena__is_plannable(&plan->seen, (uint32_t)number, record);
         }
@@ -7925,30 +7931,25 @@ static int gpuarena__pack_earmark(gpuarena *arena, gpuarena__plan *plan, const g
     return 1;
 }
 
-/* Plans the blocks of a stream where they lay in the step that ends, if that memory is still there. The
-   others are packed between them. Pages moved in that step, so few or none move now. 0: there is no plan. */
-static int gpuarena__plan_keep_stream(gpuarena *arena, gpuarena__plan *plan, uint32_t record)
-{
-    gpuarena__pack pack = GPUARENA_INIT;
-    return gpuarena__pack_make(arena, &pack, plan, record, 1)
-        && (!pack.count || gpuarena__pack_earmark(arena, plan, &pack, record));
-}
-
-/* Plans the blocks of a sequence where `lay` says that they lay. 0: there is no plan; memory may be
+/* Plans the blocks of the step that ends where they lay in it, if that memory is still there. The others are
+   packed between them. Pages moved in that step, so few or none move now. 0: there is no plan; memory may be
    earmarked. */
-static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan, const gpuarena__sequence *lay)
+static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
 {
-    uint32_t record, one;
-    for (one = 0; one < plan->seen.count; one++) {
-        gpuarena__planned *place = &plan->seen.list[one];
-        place->address = gpuarena__is_plannable(&plan->seen, one, place->record)
-            && gpuarena__is_planned_stream(arena, place->record) ? lay->list[one].address : 0;
+    uint32_t record, at, count = 0;
+    for (at = 0; at < plan->seen.count; at++) {
+        gpuarena__planned *place = &plan->seen.list[at];
+        if (!gpuarena__is_plannable(&plan->seen, at, place->record)
+            || !gpuarena__is_planned_stream(arena, place->record)) place->address = 0;
+        count += place->address != 0;
     }
-    for (record = 1; record < arena->streams.count; record++)
-        if (gpuarena__is_planned_stream(arena, record) && !gpuarena__plan_keep_stream(arena, plan, record))
-            return 0;
-    for (one = 0; one < plan->seen.count && !plan->seen.list[one].address; one++) {}
-    return one < plan->seen.count;               /* else no block can be planned */
+    for (record = 1; record < arena->streams.count; record++) {
+        gpuarena__pack pack = GPUARENA_INIT;
+        if (!gpuarena__is_planned_stream(arena, record)) continue;
+        if (!gpuarena__pack_make(arena, &pack, plan, record, 1)
+            || (pack.count && !gpuarena__pack_earmark(arena, plan, &pack, record))) return 0;
+    }
+    return count != 0;                           /* else no block can be planned */
 }
 
 /* Packs the blocks of a sequence, for a region of each stream. Returns how many regions that takes, and which
@@ -8113,10 +8114,14 @@ static int gpuarena__plan_pack_new(gpuarena *arena, gpuarena__plan *plan)
 static int gpuarena__plan_make(gpuarena *arena, gpuarena__plan *plan)
 {
     gpuarena__region wanted[GPUARENA__PLAN_REGIONS];
+    gpuarena__sequence *seen = &plan->seen, *fresh = &arena->plans.fresh;
+    uint32_t at;
     int done = gpuarena__plan_pack_new(arena, plan);
     if (!done) {
         (void)gpuarena__plans_yield(arena, 0);   /* some memory may be earmarked */
-        done = gpuarena__plan_keep(arena, plan, &plan->fresh);
+        for (at = 0; at < seen->count; at++) seen->list[at].address = fresh->list[at].address;
+        seen->serial = fresh->serial;
+        done = gpuarena__plan_keep(arena, plan);
         arena->stats.plan_count += done != 0;
     }
     if (!done) {
@@ -8139,39 +8144,31 @@ static int gpuarena__plan_make(gpuarena *arena, gpuarena__plan *plan)
 static void gpuarena__plan_try(gpuarena *arena, gpuarena__plan *plan)
 {
     if (!arena->paged.page_bytes || arena->plans.region_count || plan->failures) return;
-    plan->fresh.serial = plan->seen.serial;
-    arena->plans.trial = (uint32_t)gpuarena__plan_keep(arena, plan, &plan->seen);
+    arena->plans.trial = (uint32_t)gpuarena__plan_keep(arena, plan);
     if (arena->plans.trial) plan->state = GPUARENA__PLAN_SERVES;
     else (void)gpuarena__plans_yield(arena, 0);
-}
-
-/* Ends the trial of a plan: its kind is recorded. */
-static void gpuarena__trial_end(gpuarena *arena, gpuarena__plan *plan)
-{
-    arena->plans.trial = 0;
-    plan->state = GPUARENA__PLAN_RECORDS;
-    gpuarena__earmarks_end(arena);
 }
 
 /* A step has been recorded. A plan is made if it is the same as the one before, and pages moved or memory was
    released in it, or it was a trial. again 1: the step that begins is of its kind, too. */
 static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan, int again)
 {
-    gpuarena__sequence fresh = plan->fresh;
-    int alike = gpuarena__is_same_step(&plan->seen, &fresh), waits, trial = arena->plans.trial != 0,
-        moved = arena->plans.moved_count != arena->stats.remapped_page_count + arena->stats.release_count;
-    if (trial) gpuarena__trial_end(arena, plan);
-    if (alike && !moved && !trial) {
-        plan->failures += 2;                     /* the steps need no plan: they are watched again later */
-        gpuarena__plan_fail(plan);
-        return;
+    gpuarena__plans *plans = &arena->plans;
+    gpuarena__sequence seen = plan->seen;
+    int alike = gpuarena__is_same_step(&seen, &plans->fresh), waits = 0, trial = plans->trial != 0,
+        moved = plans->moved_count != arena->stats.remapped_page_count + arena->stats.release_count;
+    plan->state = GPUARENA__PLAN_RECORDS;
+    plans->trial = 0;
+    if (trial) gpuarena__earmarks_end(arena);
+    if (alike && !moved && !trial) plan->failures += 2;  /* no plan is needed: watched again later */
+    else if (alike) {
+        if (gpuarena__plan_make(arena, plan)) return;
+        waits = plan->clean++ < GPUARENA__PLAN_PROVEN;
     }
-    if (alike && gpuarena__plan_make(arena, plan)) return;
-    waits = alike && plan->clean++ < GPUARENA__PLAN_PROVEN;
-    if (plan->seen.count && !waits) gpuarena__plan_fail(plan);
+    if (seen.count && !waits) gpuarena__plan_fail(plan);
     if (plan->rest || (alike && !waits)) return;
-    plan->fresh = plan->seen;
-    plan->seen = fresh;
+    plan->seen = plans->fresh;
+    plans->fresh = seen;
     if (moved && !alike && again) gpuarena__plan_try(arena, plan);
 }
 
@@ -8221,18 +8218,17 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
     gpuarena__plans *plans = &arena->plans;
     gpuarena__plan *now = plans->now, *plan;
     uint64_t reserved = arena->stats.reserved_bytes;
+    int recorded = gpuarena__is_recorded(arena);
     if (arena->config.plan == GPUARENA_PLAN_OFF || arena->config.scrub || arena->config.debug || arena->lost)
         return;
     plans->unit_log2 = gpuarena__lowest_bit(arena->unit);
     if (now) {
         plans->now = NULL;
         gpuarena__update_fast_path(arena);
-        if (now->state == GPUARENA__PLAN_RECORDS || plans->trial)
-            gpuarena__plan_compare(arena, now, now->kind == kind);
+        if (recorded) gpuarena__plan_compare(arena, now, now->kind == kind);
         else if (now->state == GPUARENA__PLAN_ENDS || plans->missed > now->seen.count / 8)
             gpuarena__plan_fail(now);
         else now->clean = plans->missed ? 0 : now->clean + 1;
-        now->fresh.count = 0;
     }
     plan = kind ? gpuarena__plan_of(plans, kind) : NULL;     /* may take the place of the last plan */
     if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan);
@@ -8249,8 +8245,8 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
     plans->given_bytes += gpuarena__above(reserved, arena->stats.reserved_bytes);
     plans->cursor = plans->missed = plans->astray = 0;
     plans->moved_count = arena->stats.remapped_page_count + arena->stats.release_count;
-    plan->fresh.count = 0;
-    plan->fresh.serial = arena->serial;
+    plans->fresh.count = 0;
+    plans->fresh.serial = arena->serial;
     plans->now = plan;
     gpuarena__update_fast_path(arena);
 }
@@ -10493,8 +10489,8 @@ static uint64_t gpuarena__host_memory(gpuarena *arena, int ends)
     for (at = 0; at < GPUARENA__PLANS; at++) {
         const gpuarena__plan *plan = &arena->plans.list[at];
         GPUARENA__PIECE(plan->seen.list, plan->seen.room * sizeof *plan->seen.list);
-        GPUARENA__PIECE(plan->fresh.list, plan->fresh.room * sizeof *plan->fresh.list);
     }
+    GPUARENA__PIECE(arena->plans.fresh.list, arena->plans.fresh.room * sizeof *arena->plans.fresh.list);
     GPUARENA__PIECE(arena->lookup.table, gpuarena__lookup_bytes(&arena->lookup));
 #define X(table, room) GPUARENA__PIECE(arena->table, arena->room * sizeof *arena->table);
     GPUARENA__TABLES(X)
@@ -12680,7 +12676,7 @@ static void gpuarena__live_free(gpuarena *arena, uint32_t *slot, uint32_t freed_
         gpuarena__tag_add(arena, gpuarena__place_of(node), 0 - gpuarena__node_bytes(node), UINT64_MAX);
         node->size &= ~GPUARENA__TAGGED;
     }
-    if (arena->plans.now) gpuarena__plan_freed(arena, node);
+    if (gpuarena__is_recorded(arena)) gpuarena__plan_freed(arena, node);
     gpuarena__block_free(arena, NULL, index, node, freed_on, 0, (node->size & GPUARENA__PLANNED) != 0);
     if (!arena->config.observe) return;
     block.state = arena->stats.pending_bytes > pending ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
@@ -12743,7 +12739,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
         return gpuarena__fail(arena, &error, req.requested, req.stream);
     index = gpuarena__run_stages(arena, &req, &failure);
     if (!index) return gpuarena__fail_record(arena, &failure, req.stream);
-    if (arena->plans.now)
+    if (gpuarena__is_recorded(arena))
         gpuarena__plan_note(arena, index, req.bytes, req.record,
                             req.alignment == arena->unit && !(req.room | req.flags));
     address = gpuarena__node_at(arena, index)->address;
@@ -12902,7 +12898,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
         gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
         gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent.stream);
         if (GPUARENA__LIKELY(planned)) node->size |= arena->plans.region_count ? GPUARENA__PLANNED : 0;
-        if (!GPUARENA__LIKELY(planned && !arena->plans.trial) && arena->plans.now)
+        if (gpuarena__is_recorded(arena))
             gpuarena__plan_note(arena, index, req.bytes, req.record, 1);
     }
     gpuarena__unlock(arena);

@@ -119,7 +119,7 @@ static int pack(gpuarena *arena, gpuarena__pack *pack, uint32_t count, int keeps
     memset(pack, 0, sizeof *pack);
     plan.seen.list = list;
     plan.seen.count = count;
-    plan.fresh.serial = UINT64_MAX / 2;          /* no live block of the arena is of the step */
+    plan.seen.serial = UINT64_MAX / 2;          /* no live block of the arena is of the step */
     return gpuarena__pack_make(arena, pack, &plan, 1, keeps);
 }
 
