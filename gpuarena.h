@@ -7969,15 +7969,15 @@ static uint32_t gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan, gpuar
                                               gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
         all += wanted[count++].bytes;
     }
-    if (!count || count > GPUARENA__PLAN_REGIONS) return 0;
+    if (!count) return 0;
     most = gpuarena__peak(arena);
     most += gpuarena__idle_part(arena, most);
     return all > gpuarena__max(most, arena->stats.reserved_bytes) ? 0 : count;
 }
 
 /* Obtains the regions of a packed plan: needs the least memory, but pages move for it. If a stream's region
-   is too small, plans that serve get the addresses of a new one. 0: there is no plan, and a region may be
-   gone. */
+   is too small, plans that serve get the addresses of a new one. 0: there is no memory for one, and a region
+   may be gone. */
 static int gpuarena__plan_enter(gpuarena *arena, gpuarena__plan *plan, const gpuarena__region *wanted,
                                 uint32_t count)
 {
@@ -7997,9 +7997,9 @@ static int gpuarena__plan_enter(gpuarena *arena, gpuarena__plan *plan, const gpu
         }
         gpuarena__plan_shift(&plan->seen, record, 1, region->address);
     }
-    plan->packed = count != 0;
-    arena->stats.plan_count += plan->packed;
-    return count != 0;
+    plan->packed = 1;
+    arena->stats.plan_count++;
+    return 1;
 }
 
 /* Tells whether a packed plan lets memory go back: what is idle exceeds what the regions need by a part of
@@ -8018,39 +8018,36 @@ static int gpuarena__plan_gains(gpuarena *arena, const gpuarena__region *wanted,
         || gpuarena__idle_bytes(arena, 0) >= lack + gpuarena__peak(arena) / GPUARENA__PLAN_GAIN;
 }
 
-/* Packs a plan that serves; or, if that is not to be, lets it go on as it was, and it is not improved again.
-   gains 1: only if memory can go back then. 0: there is no plan any more. */
-static int gpuarena__plan_pack_again(gpuarena *arena, gpuarena__plan *plan, int gains)
+/* Packs a plan, and obtains its regions. gains 1: only if memory can go back then. 0: it is not packed. If it
+   keeps the addresses that it had, it is not to be improved again. */
+static int gpuarena__plan_move(gpuarena *arena, gpuarena__plan *plan, int gains)
 {
     gpuarena__region wanted[GPUARENA__PLAN_REGIONS];
     size_t bytes = plan->seen.count * sizeof *plan->seen.list;
     gpuarena__planned *before = (gpuarena__planned *)gpuarena__host_alloc(arena, bytes);
     uint32_t count;
+    plan->trimmed = 0;
     if (!before) return 0;
     memcpy(before, plan->seen.list, bytes);
     count = gpuarena__plan_pack(arena, plan, wanted);
     if (gains && !gpuarena__plan_gains(arena, wanted, count)) count = 0;
     if (!count) memcpy(plan->seen.list, before, bytes);
     gpuarena__host_free(arena, before, bytes);
-    plan->clean = 0;
     plan->trimmed = !count;
-    return count ? gpuarena__plan_enter(arena, plan, wanted, count)
-                 : gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);
+    return count && gpuarena__plan_enter(arena, plan, wanted, count);
 }
 
-/* Packs all plans that serve. */
-static void gpuarena__plans_pack(gpuarena *arena)
+/* Earmarks memory for a plan that has addresses: packs it; or, if that is not to be or a stream is captured,
+   its blocks lie where they lay. gains 1: it is packed only if memory can go back then. 0: neither can be
+   had. */
+static int gpuarena__plan_again(gpuarena *arena, gpuarena__plan *plan, int gains)
 {
-    gpuarena__plans *plans = &arena->plans;
-    uint32_t at;
-    gpuarena__earmarks_end(arena);
-    for (at = 0; at < GPUARENA__PLANS; at++) plans->list[at].packed = 0; /* no region is theirs now */
-    for (at = 0; at < GPUARENA__PLANS; at++) {
-        gpuarena__plan *plan = &plans->list[at];
-        if (plan->state == GPUARENA__PLAN_SERVES && !gpuarena__plan_pack_again(arena, plan, 1))
-            gpuarena__plan_fail(plan);
+    if (!arena->streams.captured) {
+        plan->clean = 0;
+        if (gpuarena__plan_move(arena, plan, gains)) return 1;
+        if (!plan->trimmed) return 0;
     }
-    if (!gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
+    return gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);
 }
 
 /* Tells whether two recorded steps are the same: sizes, streams, and when what is freed in the step is
@@ -8096,28 +8093,16 @@ static int gpuarena__is_scattered(const gpuarena *arena)
     return count * GPUARENA__PLAN_PIECES * arena->paged.page_bytes > arena->stats.reserved_bytes;
 }
 
-/* Packs a new plan at once. 0: it is to lie elsewhere first; memory may be earmarked. */
-static int gpuarena__plan_pack_new(gpuarena *arena, gpuarena__plan *plan)
-{
-    gpuarena__region wanted[GPUARENA__PLAN_REGIONS];
-    uint32_t count;
-    if (!arena->paged.page_bytes || !gpuarena__may_pack(arena) || gpuarena__is_scattered(arena)) return 0;
-    count = gpuarena__plan_pack(arena, plan, wanted);
-    if (!gpuarena__plan_gains(arena, wanted, count)
-        || !gpuarena__plan_enter(arena, plan, wanted, count)) return 0;
-    gpuarena__plans_trim(arena);
-    return 1;
-}
-
 /* Makes a plan of a step that has come twice. If it is not packed at once, and blocks cannot stay where they
    lay, it is packed after the step has come twice more. 0: there is no plan. */
 static int gpuarena__plan_make(gpuarena *arena, gpuarena__plan *plan)
 {
-    gpuarena__region wanted[GPUARENA__PLAN_REGIONS];
     gpuarena__sequence *seen = &plan->seen, *fresh = &arena->plans.fresh;
     uint32_t at;
-    int done = gpuarena__plan_pack_new(arena, plan);
-    if (!done) {
+    int done = arena->paged.page_bytes && gpuarena__may_pack(arena) && !gpuarena__is_scattered(arena)
+        && gpuarena__plan_move(arena, plan, 1);
+    if (done) gpuarena__plans_trim(arena);
+    else {
         (void)gpuarena__plans_yield(arena, 0);   /* some memory may be earmarked */
         for (at = 0; at < seen->count; at++) seen->list[at].address = fresh->list[at].address;
         seen->serial = fresh->serial;
@@ -8127,14 +8112,14 @@ static int gpuarena__plan_make(gpuarena *arena, gpuarena__plan *plan)
     if (!done) {
         (void)gpuarena__plans_yield(arena, 0);
         done = plan->clean >= GPUARENA__PLAN_PROVEN && !arena->streams.captured
-            && gpuarena__plan_enter(arena, plan, wanted, gpuarena__plan_pack(arena, plan, wanted));
+            && gpuarena__plan_move(arena, plan, 0);
     }
     if (!done) {
         (void)gpuarena__plans_yield(arena, 0);   /* some regions may have been obtained, or lost */
         return 0;
     }
     plan->state = GPUARENA__PLAN_SERVES;
-    plan->clean = 0;
+    plan->clean = plan->trimmed = 0;
     return 1;
 }
 
@@ -8193,9 +8178,16 @@ static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
    a few steps, since no block is left then that lay elsewhere. */
 static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
 {
+    gpuarena__plan *one = arena->plans.list, *end = one + GPUARENA__PLANS;
     plan->trimmed = 1;
-    if (!plan->packed && gpuarena__may_pack(arena)) gpuarena__plans_pack(arena);
-    if (plan->state != GPUARENA__PLAN_RECORDS) gpuarena__plans_trim(arena);
+    if (!plan->packed && gpuarena__may_pack(arena)) {
+        gpuarena__earmarks_end(arena);
+        for (; one < end; one++) one->packed = 0;        /* no region is theirs now */
+        for (one = arena->plans.list; one < end; one++)
+            if (one->state == GPUARENA__PLAN_SERVES && !gpuarena__plan_again(arena, one, 1))
+                gpuarena__plan_fail(one);
+    }
+    if (plan->state == GPUARENA__PLAN_SERVES) gpuarena__plans_trim(arena);
 }
 
 /* Earmarks memory for a plan that waits: packs it, since pages may have moved meanwhile, or its blocks lie
@@ -8204,9 +8196,8 @@ static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
 static void gpuarena__plan_resume(gpuarena *arena, gpuarena__plan *plan)
 {
     uint64_t moved = arena->stats.remapped_page_count;
-    int done = 0;
-    if (arena->streams.captured) done = gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);
-    else if (plan->moving < GPUARENA__PLAN_PROVEN + 2) done = gpuarena__plan_pack_again(arena, plan, 0);
+    int done = (arena->streams.captured || plan->moving < GPUARENA__PLAN_PROVEN + 2)
+        && gpuarena__plan_again(arena, plan, 0);
     plan->moving = moved != arena->stats.remapped_page_count ? plan->moving + 1 : 0;
     if (done) plan->state = GPUARENA__PLAN_SERVES;
     else gpuarena__plan_fail(plan);
@@ -8232,6 +8223,9 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
     }
     plan = kind ? gpuarena__plan_of(plans, kind) : NULL;     /* may take the place of the last plan */
     if (plan && plan->state == GPUARENA__PLAN_WAITS) gpuarena__plan_resume(arena, plan);
+    else if (plan && plan->state == GPUARENA__PLAN_SERVES && !plan->trimmed
+             && plan->clean >= GPUARENA__PLAN_PROVEN && !arena->streams.captured)
+        gpuarena__plan_improve(arena, plan);     /* no page moves while a stream is captured */
     if (plans->region_count && !gpuarena__has_plan(arena)) gpuarena__earmarks_end(arena);
     if (!plan) return;
     plan->step = ++plans->step;
@@ -8239,9 +8233,6 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
         plan->rest--;
         return;
     }
-    if (plan->state == GPUARENA__PLAN_SERVES && !plan->trimmed && plan->clean >= GPUARENA__PLAN_PROVEN
-        && !arena->streams.captured)             /* no page moves while a stream is captured */
-        gpuarena__plan_improve(arena, plan);
     plans->given_bytes += gpuarena__above(reserved, arena->stats.reserved_bytes);
     plans->cursor = plans->missed = plans->astray = 0;
     plans->moved_count = arena->stats.remapped_page_count + arena->stats.release_count;
