@@ -7323,19 +7323,14 @@ GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, u
 
 /* ---- recording */
 
-static void gpuarena__plan_forget(gpuarena__plan *plan)
-{
-    plan->state = GPUARENA__PLAN_RECORDS;
-    plan->seen.count = plan->clean = plan->packed = plan->trimmed = plan->moving = 0;
-}
-
 /* Ends a plan that has not served, or two steps that differ: the kind is recorded again, after a longer pause
    each time. */
 static void gpuarena__plan_fail(gpuarena__plan *plan)
 {
     plan->failures = plan->failures < 10 ? plan->failures + 1 : 10;
     plan->rest = plan->failures > 1 ? (uint32_t)1 << plan->failures : 0;
-    gpuarena__plan_forget(plan);
+    plan->state = GPUARENA__PLAN_RECORDS;
+    plan->seen.count = plan->clean = plan->packed = plan->trimmed = plan->moving = 0;
 }
 
 /* Records an allocation of a recorded step. */
@@ -7854,7 +7849,7 @@ static int gpuarena__plans_regrow(gpuarena *arena, const gpuarena__request *req)
     gpuarena__plans *plans = &arena->plans;
     gpuarena__error ignored = gpuarena__no_error();
     gpuarena__request more = *req;
-    uint32_t index = 0;
+    uint32_t index;
     more.requested = more.bytes = gpuarena__whole(plans->given_bytes, arena->paged.page_bytes);
     more.alignment = arena->unit;
     more.room = 0;
@@ -8167,7 +8162,7 @@ static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
         if (plan->kind == kind) return plan;
         if (plan->step < oldest->step) oldest = plan;
     }
-    gpuarena__plan_forget(oldest);
+    gpuarena__plan_fail(oldest);
     oldest->kind = kind;
     oldest->rest = oldest->failures = 0;
     return oldest;
