@@ -731,7 +731,7 @@ typedef struct gpuarena_failure {
     char     arena[32];                          /* the arena's name; "": it did not exist yet */
     char     detail[96];                         /* the key and what is allowed; the other arena, or the
                                                     one above; the offset in the block; the driver's name of
-                                                    its code */
+                                                    its code. What is too long ends with ".." */
     const char *driver_call;                     /* the entry of the driver table that refused, as "obtain"
                                                     or "map": DRIVER_REFUSED, and FRAGMENTED if it refused
                                                     though enough is free; else NULL */
@@ -8939,16 +8939,16 @@ static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *con
     }
 }
 
-/* Fills fields that are zero from the environment variable's text. *out, and config->environment, name the
-   variable if it has one, for what may be wrong. 0: *out says what cannot be read. */
+/* Fills fields that are zero from the environment variable's text. If there is one, *out names the variable
+   first, whatever turns out to be wrong. 0: *out says what cannot be read. */
 static int gpuarena__config_fill(gpuarena_config *config, gpuarena__text *out)
 {
     const char *name = config->environment ? config->environment : "GPUARENA_CONF",
                *text = *name ? getenv(name) : NULL;
     const gpuarena__key *key = gpuarena__keys, *end = key + GPUARENA__KEY_COUNT;
     gpuarena_config found = GPUARENA_INIT;
-    config->environment = text && *text ? name : "";
-    if (!*config->environment) return 1;
+    config->environment = "";
+    if (!text || !*text) return 1;
     gpuarena__put(out, "%.24s: ", name);
     if (!gpuarena__parse(text, &found, out)) return 0;
     for (; key < end; key++) {
@@ -9144,7 +9144,6 @@ static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_byte
         return 0;                                /* the default is the driver's, whatever that is */
     if (config->page_bytes && config->page_bytes % config->driver->page_bytes)
         return gpuarena__put(out, "page: expected a multiple of the driver's");
-    config->environment = "";
     if (!gpuarena__default_limit(config, free_bytes, total_bytes, out)) return 0;
     if (config->initial_bytes > config->limit_bytes)
         return gpuarena__put(out, "initial: above the limit");
@@ -9372,12 +9371,13 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason)
     }
 }
 
-/* Writes failure->detail. */
+/* Writes failure->detail. What is too long ends with "..". */
 GPUARENA__PRINTF(2, 3) static void gpuarena__detail(gpuarena_failure *failure, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    (void)vsnprintf(failure->detail, sizeof failure->detail, format, values);
+    if (vsnprintf(failure->detail, sizeof failure->detail, format, values) >= (int)sizeof failure->detail)
+        memcpy(failure->detail + sizeof failure->detail - 3, "..", 3);
     va_end(values);
 }
 
@@ -11773,15 +11773,14 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
 /* Checks everything that creation refuses before there is an arena. *table: where the default driver is
    copied to. */
 static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena_driver *table,
-                                               gpuarena_failure *failure)
+                                               gpuarena_failure *failure, gpuarena__text *why)
 {
-    gpuarena__text why = gpuarena__text_begin(failure->detail, sizeof failure->detail);
     gpuarena_result result;
     uint64_t headroom = 0;
     int32_t device;
     if (!gpuarena__watch_forks()) return GPUARENA_HOST_MEMORY;
     if (config->parent) {
-        result = gpuarena__join_parent(config, table, &headroom, &why);
+        result = gpuarena__join_parent(config, table, &headroom, why);
         if (result != GPUARENA_OK) return result;
     }
     if (!config->driver) {
@@ -11789,17 +11788,17 @@ static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena
         if (result != GPUARENA_OK) return result;
         config->driver = table;
     }
-    if (!gpuarena__config_sound(config, &why) || !gpuarena__config_fill(config, &why))
+    if (!gpuarena__config_sound(config, why) || !gpuarena__config_fill(config, why))
         return GPUARENA_INVALID_CONFIG;
     config->headroom_bytes = gpuarena__max(config->headroom_bytes, headroom);
     device = config->driver->device;
     if (device >= 0 && device < 64) config->peers &= ~((uint64_t)1 << device);   /* its own memory */
     if (config->scrub && !config->driver->clear)
-        gpuarena__put(&why, "scrub: the driver has no entry `clear`");
+        gpuarena__put(why, "scrub: the driver has no entry `clear`");
     else if (config->share == GPUARENA_SHARE_PAGES && !config->driver->fd.from_page)
-        gpuarena__put(&why, "share: the driver has no group `fd`");
+        gpuarena__put(why, "share: the driver has no group `fd`");
     else if (config->peers && !config->driver->peer)
-        gpuarena__put(&why, "peers: the driver has no entry `peer`");
+        gpuarena__put(why, "peers: the driver has no entry `peer`");
     else return GPUARENA_OK;
     return GPUARENA_NOT_SUPPORTED;
 }
@@ -11850,12 +11849,12 @@ static void gpuarena__start_books(gpuarena *arena)
 }
 
 /* Completes the configuration by the device's size and reserves the initial memory: for growth FIXED all that
-   the limit and the driver allow. Begins the call, which the caller ends. */
-static gpuarena_failure gpuarena__start(gpuarena *arena)
+   the limit and the driver allow. Begins the call, which the caller ends. INVALID_CONFIG: *why says what is
+   wrong. */
+static gpuarena_failure gpuarena__start(gpuarena *arena, gpuarena__text *why)
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena_failure failure = GPUARENA_INIT;
-    gpuarena__text why = gpuarena__text_begin(failure.detail, sizeof failure.detail);
     uint64_t free_bytes, initial;
     int fixed, done;
     gpuarena__mutex_lock(&arena->slow_mutex);
@@ -11863,11 +11862,10 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     if (!gpuarena__driver_info(arena, &free_bytes, &error))
         return gpuarena__fail_start(arena, &error);
     failure.result = GPUARENA_INVALID_CONFIG;
-    if (*arena->config.environment) gpuarena__put(&why, "%.24s: ", arena->config.environment);
-    if (!gpuarena__config_defaults(&arena->config, free_bytes, arena->device_bytes, &why)) return failure;
+    if (!gpuarena__config_defaults(&arena->config, free_bytes, arena->device_bytes, why)) return failure;
     gpuarena__start_books(arena);
     gpuarena__set_magic(arena, GPUARENA__MAGIC); /* from here on observers may call in, or fork */
-    if (!gpuarena__register(arena, &why)) return failure;
+    if (!gpuarena__register(arena, why)) return failure;
     failure = gpuarena__peers_start(arena);
     if (failure.result != GPUARENA_OK) return failure;
     initial = arena->config.initial_bytes;
@@ -11908,12 +11906,14 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
     gpuarena__error ignored = gpuarena__no_error();
     gpuarena *made = NULL;
     gpuarena_result result;
+    char complaint[1024];
+    gpuarena__text why = gpuarena__text_begin(complaint, sizeof complaint);
     if (!arena) return gpuarena__fail_argument(NULL, "arena: where to put it must be given");
     if (config) wanted = *config;
-    failure.result = gpuarena__create_checks(&wanted, &table, &failure);
+    failure.result = gpuarena__create_checks(&wanted, &table, &failure, &why);
     if (failure.result == GPUARENA_OK) {
         made = gpuarena__assemble(&wanted);
-        if (made) failure = gpuarena__start(made);
+        if (made) failure = gpuarena__start(made, &why);
         else failure.result = GPUARENA_HOST_MEMORY;
     }
     if (failure.result == GPUARENA_OK) {
@@ -11921,6 +11921,8 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
         return gpuarena__end(made, GPUARENA_OK);
     }
     result = failure.result;                     /* not OK, visibly to a compiler that inlines this */
+    if (why.length && (!made || result == GPUARENA_INVALID_CONFIG))
+        gpuarena__detail(&failure, "%s", complaint);
     if (made && made->family.number) {           /* it was registered, so its parent lives */
         (void)gpuarena__release_all(made, &ignored);
         gpuarena__unregister(made);              /* memory that the driver refuses to take back is lost */
@@ -13857,15 +13859,17 @@ GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message
     gpuarena *self = gpuarena__self(arena);
     gpuarena_result result = gpuarena__begin(self, NULL);
     gpuarena_failure failure = GPUARENA_INIT;    /* without figures, which could not be trusted */
-    gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail),
+    char violated[128];
+    gpuarena__text out = gpuarena__text_begin(violated, sizeof violated),
                    copy = gpuarena__text_begin(message, size);
     if (result != GPUARENA_OK) return result;
     if (!gpuarena__check(self, &out)) {
         failure.result = GPUARENA_CORRUPT;
         memcpy(failure.arena, self->config.name, sizeof failure.arena);
+        gpuarena__detail(&failure, "%s", violated);
         result = gpuarena__fail_record(self, &failure, NULL);
     }
-    gpuarena__put(&copy, "%s", failure.detail);
+    gpuarena__put(&copy, "%s", violated);
     return gpuarena__end(self, result);
 }
 

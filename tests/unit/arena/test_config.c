@@ -29,6 +29,41 @@ static void test_environment(void)
     script_end();
 }
 
+/* The detail of the latest failure without an arena. */
+static const char *detail(void)
+{
+    static gpuarena_failure failure;
+    gpuarena_last_failure(NULL, &failure);
+    return failure.detail;
+}
+
+/* A detail that is too long is cut, and ends with a mark: of what a variable says, before there is an arena and once
+   there is one; of a text that is parsed. One that just fits is whole. */
+static void test_long_details(void)
+{
+    static const struct { const char *variable, *text, *detail; } cases[] = {
+        { "GPUARENA_CONF", "bogus=1",
+          "GPUARENA_CONF: bogus=1: no such key, expected backing growth share peers page idle large init.." },
+        { "IN_TWENTY_TWO_LETTERS_", "backing=managed,release=pressure",
+          "IN_TWENTY_TWO_LETTERS_: release=pressure: only with backing=auto, paged, segments, pinned, as.." },
+        { "IN_TWENTY_ONE_LETTERS", "backing=managed,release=pressure",
+          "IN_TWENTY_ONE_LETTERS: release=pressure: only with backing=auto, paged, segments, pinned, async" } };
+    gpuarena_config config = config_of("", -1), parsed = GPUARENA_INIT;
+    char message[512];
+    script("device 1G plain");
+    for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
+        config.environment = cases[at].variable;
+        setenv(cases[at].variable, cases[at].text, 1);
+        CHECK_INT(creation(&config), ==, GPUARENA_INVALID_CONFIG);
+        CHECK_MSG(!strcmp(detail(), cases[at].detail), "%s: %s", cases[at].variable, detail());
+        unsetenv(cases[at].variable);
+    }
+    CHECK_INT(gpuarena_config_parse("bogus=1", &parsed, message, sizeof message), ==, GPUARENA_INVALID_CONFIG);
+    CHECK_MSG(!strncmp(detail(), message, 93) && !strcmp(detail() + 93, ".."), "of a text: %s", detail());
+    CHECK_MSG(strlen(message) > 200, "the message is whole: %s", message);
+    script_end();
+}
+
 /* What must be the same in the tables of a parent and a sub-arena. X(field) */
 #define TABLE(X) \
     X(user) X(device) X(null_is_per_thread) X(per_thread) X(page_bytes) X(peers) X(classify) X(code_name) X(now_ns) \
@@ -136,6 +171,7 @@ static void test_nonsense(void)
 int main(void)
 {
     test_environment();
+    test_long_details();
     test_other_drivers();
     test_in_force();
     test_minus_zero();
