@@ -9450,13 +9450,53 @@ static gpuarena_result gpuarena__fail_record(gpuarena *arena, gpuarena_failure *
     return result;
 }
 
-/* Records a failure made of an error. Returns its result. */
-static gpuarena_result gpuarena__fail(gpuarena *arena, const gpuarena__error *error, uint64_t requested,
-                                      gpuarena_stream stream)
+/* After `need` more bytes were refused, by a limit or by the driver: sets missing_bytes. `idle` of the
+   arena's bytes can be released or moved for them. */
+static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure, uint64_t need,
+                                      uint64_t idle)
 {
-    gpuarena_failure failure = gpuarena__failure_of(arena, error);
+    uint64_t kept, room, lack, now;
+    const gpuarena *narrow = arena;
+    if (failure->reason == GPUARENA_REASON_OVER_LIMIT || failure->reason == GPUARENA_REASON_OVER_PARENT) {
+        gpuarena__mutex_lock(&gpuarena__registry_lock);
+        if (failure->reason == GPUARENA_REASON_OVER_PARENT) {    /* the one above that leaves the least */
+            narrow = gpuarena__limit_narrowest(arena->config.parent, &room);
+            gpuarena__detail(failure, "%s", narrow->config.name);
+        }
+        kept = narrow->family.reserved + narrow->family.growing - idle;
+        failure->missing_bytes = gpuarena__above(kept + need, narrow->limit);
+        gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    }
+    if (failure->reason != GPUARENA_REASON_HEADROOM && failure->reason != GPUARENA_REASON_DRIVER_REFUSED)
+        return;
+    (void)gpuarena__driver_info(arena, &failure->device_free_bytes, NULL);
+    now = gpuarena__ask_capturing(arena, NULL)
+        ? arena->paged.spare_pages * arena->paged.page_bytes : gpuarena__idle_bytes(arena, 1);
+    lack = gpuarena__above(need, gpuarena__min(idle, now));
+    if (failure->reason == GPUARENA_REASON_HEADROOM) lack += arena->config.headroom_bytes;
+    /* a driver may refuse memory that it reports as free: then all of it counts as missing */
+    failure->missing_bytes = lack > failure->device_free_bytes ? lack - failure->device_free_bytes : lack;
+    if (lack > failure->device_free_bytes) failure->driver_call = NULL;
+}
+
+/* The result of a call that ends with this error. Any but OK is recorded as a failure, by refusal of `need`
+   more bytes perhaps: see failure_measure. */
+static gpuarena_result gpuarena__outcome_measured(gpuarena *arena, const gpuarena__error *error,
+                                                  uint64_t requested, uint64_t need, uint64_t idle,
+                                                  gpuarena_stream stream)
+{
+    gpuarena_failure failure;
+    if (error->result == GPUARENA_OK) return GPUARENA_OK;
+    failure = gpuarena__failure_of(arena, error);
     failure.requested_bytes = requested;
+    gpuarena__failure_measure(arena, &failure, need, idle);
     return gpuarena__fail_record(arena, &failure, stream);
+}
+
+static gpuarena_result gpuarena__outcome(gpuarena *arena, const gpuarena__error *error, uint64_t requested,
+                                         gpuarena_stream stream)
+{
+    return gpuarena__outcome_measured(arena, error, requested, 0, 0, stream);
 }
 
 /* Refuses a call with a result and a detail (NULL: none). */
@@ -9465,7 +9505,7 @@ static gpuarena_result gpuarena__fail_with(gpuarena *arena, gpuarena_result resu
     gpuarena__error error = gpuarena__no_error();
     gpuarena__set_error(&error, result);
     error.detail = detail;
-    return gpuarena__fail(arena, &error, 0, NULL);
+    return gpuarena__outcome(arena, &error, 0, NULL);
 }
 
 static gpuarena_result gpuarena__fail_argument(gpuarena *arena, const char *wrong)
@@ -9490,7 +9530,7 @@ static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, 
         error.result = GPUARENA_WRONG_ARENA;
         gpuarena__put(&out, "arena %s", name);
     } else error.result = GPUARENA_FOREIGN_POINTER;
-    return gpuarena__fail(arena, &error, 0, stream);
+    return gpuarena__outcome(arena, &error, 0, stream);
 }
 
 /* ---- leaks */
@@ -9531,46 +9571,6 @@ static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
 }
 
 /* ---- why there is no memory */
-
-/* After `need` more bytes were refused, by a limit or by the driver: sets missing_bytes. `idle` of the
-   arena's bytes can be released or moved for them. */
-static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure, uint64_t need,
-                                      uint64_t idle)
-{
-    uint64_t kept, room, lack, now;
-    const gpuarena *narrow = arena;
-    if (failure->reason == GPUARENA_REASON_OVER_LIMIT || failure->reason == GPUARENA_REASON_OVER_PARENT) {
-        gpuarena__mutex_lock(&gpuarena__registry_lock);
-        if (failure->reason == GPUARENA_REASON_OVER_PARENT) {    /* the one above that leaves the least */
-            narrow = gpuarena__limit_narrowest(arena->config.parent, &room);
-            gpuarena__detail(failure, "%s", narrow->config.name);
-        }
-        kept = narrow->family.reserved + narrow->family.growing - idle;
-        failure->missing_bytes = gpuarena__above(kept + need, narrow->limit);
-        gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    }
-    if (failure->reason != GPUARENA_REASON_HEADROOM && failure->reason != GPUARENA_REASON_DRIVER_REFUSED)
-        return;
-    (void)gpuarena__driver_info(arena, &failure->device_free_bytes, NULL);
-    now = gpuarena__ask_capturing(arena, NULL)
-        ? arena->paged.spare_pages * arena->paged.page_bytes : gpuarena__idle_bytes(arena, 1);
-    lack = gpuarena__above(need, gpuarena__min(idle, now));
-    if (failure->reason == GPUARENA_REASON_HEADROOM) lack += arena->config.headroom_bytes;
-    /* a driver may refuse memory that it reports as free: then all of it counts as missing */
-    failure->missing_bytes = lack > failure->device_free_bytes ? lack - failure->device_free_bytes : lack;
-    if (lack > failure->device_free_bytes) failure->driver_call = NULL;
-}
-
-/* Records a failure by refusal of `need` more bytes: see failure_measure. Returns its result. */
-static gpuarena_result gpuarena__fail_measured(gpuarena *arena, const gpuarena__error *error,
-                                               uint64_t requested, uint64_t need, uint64_t idle,
-                                               gpuarena_stream stream)
-{
-    gpuarena_failure failure = gpuarena__failure_of(arena, error);
-    failure.requested_bytes = requested;
-    gpuarena__failure_measure(arena, &failure, need, idle);
-    return gpuarena__fail_record(arena, &failure, stream);
-}
 
 /* Tells whether a run or pages would serve the failed request if it could wait for them. */
 static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__request *req,
@@ -11436,9 +11436,8 @@ GPUARENA_API gpuarena_result gpuarena_export(gpuarena *arena, void *ptr, gpuaren
         done = GPUARENA__ASK(arena, &error, ipc, get_handle,
                              (&arena->driver, gpuarena__pointer(base), found.handle));
     if (!done && !before) gpuarena__node_at(arena, index)->size &= ~GPUARENA__EXPORTED;
-    if (!done) return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, NULL));
-    *shared = found;
-    return gpuarena__end(arena, GPUARENA_OK);
+    if (done) *shared = found;
+    return gpuarena__end(arena, gpuarena__outcome(arena, &error, 0, NULL));
 }
 
 GPUARENA_API gpuarena_result gpuarena_export_fd(gpuarena *arena, void *ptr, uint64_t at_bytes, int *fd,
@@ -11452,7 +11451,8 @@ GPUARENA_API gpuarena_result gpuarena_export_fd(gpuarena *arena, void *ptr, uint
     uint64_t id = 0, length = 0, base = 0;
     int made = -1;
     if (!index) return result;
-    if (gpuarena__is_lost(arena, &error)) return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, NULL));
+    if (gpuarena__is_lost(arena, &error))
+        return gpuarena__end(arena, gpuarena__outcome(arena, &error, 0, NULL));
     if (gpuarena__is_exported(arena, index))
         (void)gpuarena__shared_find(arena, index, &base, &found, &ignored);
     if (at_bytes < found.paged_bytes) {
@@ -11471,7 +11471,7 @@ GPUARENA_API gpuarena_result gpuarena_export_fd(gpuarena *arena, void *ptr, uint
                                                                    "block begin there"));
     if (GPUARENA__ASK(arena, &error, fd, from_page, (&arena->driver, id, &made)) && made < 0)
         gpuarena__set_error(&error, GPUARENA_DRIVER_ERROR);
-    if (error.result != GPUARENA_OK) return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, NULL));
+    if (error.result != GPUARENA_OK) return gpuarena__end(arena, gpuarena__outcome(arena, &error, 0, NULL));
     *fd = made;
     *bytes = length;
     return gpuarena__end(arena, GPUARENA_OK);
@@ -11565,16 +11565,15 @@ GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_sha
     if (!gpuarena__is_lost(arena, &error)
         && !GPUARENA__RESERVE(arena, gpuarena__import, imports->list, imports->count, 1, imports->room))
         gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
-    if (error.result != GPUARENA_OK || !gpuarena__import_begin(arena, shared, &made, &error))
-        return gpuarena__end(arena, gpuarena__fail_measured(arena, &error, shared->bytes, 0, 0, NULL));
-    imports->list[imports->count++] = made;
-    if (made.ptr) *ptr = gpuarena__pointer(made.ptr);
-    else {
-        (void)gpuarena__import_undo(arena, &imports->list[imports->count - 1], NULL);
-        gpuarena__set_error(&error, GPUARENA_DRIVER_ERROR);
-        result = gpuarena__fail(arena, &error, shared->bytes, NULL);
+    if (error.result == GPUARENA_OK && gpuarena__import_begin(arena, shared, &made, &error)) {
+        imports->list[imports->count++] = made;
+        if (made.ptr) *ptr = gpuarena__pointer(made.ptr);
+        else {
+            (void)gpuarena__import_undo(arena, &imports->list[imports->count - 1], NULL);
+            gpuarena__set_error(&error, GPUARENA_DRIVER_ERROR);
+        }
     }
-    return gpuarena__end(arena, result);
+    return gpuarena__end(arena, gpuarena__outcome(arena, &error, shared->bytes, NULL));
 }
 
 /* Maps a handle of another process behind an import's other handles, and gives the handle up: the mapping
@@ -11604,12 +11603,9 @@ GPUARENA_API gpuarena_result gpuarena_import_fd(gpuarena *arena, void *ptr, int 
         return gpuarena__end(arena, gpuarena__fail_argument(arena, "ptr: no import that lacks pages"));
     if (!bytes || bytes % arena->driver.page_bytes || bytes > import->lacks)
         return gpuarena__end(arena, gpuarena__fail_argument(arena, "bytes: not those of the next pages"));
-    if (!gpuarena__is_lost(arena, &error) && gpuarena__import_map(arena, import, fd, bytes, &error)) {
-        import->lacks -= bytes;
-        return gpuarena__end(arena, GPUARENA_OK);
-    }
-    if (import->page_bytes) import->lacks = 0;   /* it can only be ended */
-    return gpuarena__end(arena, gpuarena__fail_measured(arena, &error, bytes, 0, 0, NULL));
+    if (gpuarena__import_map(arena, import, fd, bytes, &error)) import->lacks -= bytes;
+    else if (import->page_bytes) import->lacks = 0;          /* it can only be ended */
+    return gpuarena__end(arena, gpuarena__outcome(arena, &error, bytes, NULL));
 }
 
 GPUARENA_API gpuarena_result gpuarena_import_end(gpuarena *arena, void *ptr)
@@ -11623,7 +11619,7 @@ GPUARENA_API gpuarena_result gpuarena_import_end(gpuarena *arena, void *ptr)
         return gpuarena__end(arena, gpuarena__fail_argument(arena, "ptr: no import of this arena"));
     import->lacks = 0;
     if (!gpuarena__import_undo(arena, import, &error)) {
-        if (!arena->lost) result = gpuarena__fail(arena, &error, 0, NULL);
+        if (!arena->lost) result = gpuarena__outcome(arena, &error, 0, NULL);
         else *import = arena->imports.list[--arena->imports.count];
     }
     return gpuarena__end(arena, result);
@@ -11986,7 +11982,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
         gpuarena__mutex_lock(&gpuarena__registry_lock);
         arena->family.ending = 0;                /* the arena lives on */
         gpuarena__mutex_unlock(&gpuarena__registry_lock);
-        return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, NULL));
+        return gpuarena__end(arena, gpuarena__outcome(arena, &error, 0, NULL));
     }
     gpuarena__unregister(arena);
     gpuarena__set_magic(arena, 0);               /* callers that wait will see it */
@@ -12716,7 +12712,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
     uint32_t index;
     if ((request->bytes && gpuarena__is_lost(arena, &error))         /* 0 bytes need no device */
         || !gpuarena__request_check(arena, request, &req, &error))
-        return gpuarena__fail(arena, &error, request->bytes, request->stream);
+        return gpuarena__outcome(arena, &error, request->bytes, request->stream);
     if (!req.bytes) {
         *ptr = NULL;
         return GPUARENA_OK;
@@ -12724,7 +12720,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
     if (arena->config.scrub & GPUARENA_SCRUB_ALLOC           /* a later failure could leave growth behind */
         && ((req.stream == GPUARENA_ANY_STREAM && gpuarena__ask_capturing(arena, &error))
             || !gpuarena__may_clear(arena, gpuarena__real_stream(req.stream), &error)))
-        return gpuarena__fail(arena, &error, req.requested, req.stream);
+        return gpuarena__outcome(arena, &error, req.requested, req.stream);
     index = gpuarena__run_stages(arena, &req, &failure);
     if (!index) return gpuarena__fail_record(arena, &failure, req.stream);
     if (gpuarena__is_recorded(arena))
@@ -12732,12 +12728,9 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
                             req.alignment == arena->unit && !(req.room | req.flags));
     address = gpuarena__node_at(arena, index)->address;
     gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, req.stream);
-    if (gpuarena__scrub_new(arena, index, address, req.stream, &error)) {
-        *ptr = gpuarena__pointer(address);
-        return GPUARENA_OK;
-    }
-    gpuarena__free_slot(arena, gpuarena__lookup_find(arena, address), GPUARENA_OWN_STREAM);
-    return gpuarena__fail(arena, &error, req.requested, req.stream);
+    if (gpuarena__scrub_new(arena, index, address, req.stream, &error)) *ptr = gpuarena__pointer(address);
+    else gpuarena__free_slot(arena, gpuarena__lookup_find(arena, address), GPUARENA_OWN_STREAM);
+    return gpuarena__outcome(arena, &error, req.requested, req.stream);
 }
 
 static gpuarena_result gpuarena__alloc_slow(gpuarena *arena, void **ptr, const gpuarena_request *request)
@@ -13066,7 +13059,7 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
     if (arena->lost && request->bytes) return GPUARENA_DEVICE_LOST;
     if (!gpuarena__request_check(arena, request, &req, &error))
         return error.result == GPUARENA_INVALID_ARGUMENT
-            ? gpuarena__fail(arena, &error, request->bytes, request->stream) : error.result;
+            ? gpuarena__outcome(arena, &error, request->bytes, request->stream) : error.result;
     if (!req.bytes) return GPUARENA_OK;
     if (req.stream != GPUARENA_ANY_STREAM) req.record = gpuarena__stream_find(arena, req.stream);
     req.home = arena->streams.list[req.record].home;
@@ -13135,7 +13128,7 @@ static gpuarena_result gpuarena__free_slow(gpuarena *arena, void *ptr, gpuarena_
     if (stream == GPUARENA_OWN_STREAM)           /* by its handle, a release waits for that stream alone */
         stream = gpuarena__own_stream(arena, gpuarena__node_at(arena, *slot));
     if (!gpuarena__free_scrubbed(arena, *slot, stream, &error))
-        return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, stream));
+        return gpuarena__end(arena, gpuarena__outcome(arena, &error, 0, stream));
     gpuarena__after_free(arena, stream);
     return gpuarena__end(arena, GPUARENA_OK);
 }
@@ -13419,7 +13412,7 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
     error->block = index;
     if (error->result == GPUARENA_OUT_OF_MEMORY && error->reason != GPUARENA_REASON_TOO_LARGE)
         need = gpuarena__resize_need(arena, index, bytes, &idle);
-    return gpuarena__fail_measured(arena, error, bytes, need, idle, stream);
+    return gpuarena__outcome_measured(arena, error, bytes, need, idle, stream);
 }
 
 /* Grows a live block in place, ending plans and reclaiming from other arenas of the tree if necessary, and
@@ -13485,7 +13478,8 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
         if (!bytes) return gpuarena__fail_argument(arena, "bytes: 0; free the block instead");
         index = *slot;
         node = gpuarena__node_at(arena, index);
-        if (gpuarena__keeps_exported(arena, index, &error)) return gpuarena__fail(arena, &error, 0, stream);
+        if (gpuarena__keeps_exported(arena, index, &error))
+            return gpuarena__outcome(arena, &error, 0, stream);
         if (!gpuarena__resize_request(arena, node, bytes, stream, &req, &error))
             return gpuarena__fail_resize(arena, index, &error, bytes, stream);
         if (req.bytes <= gpuarena__node_bytes(node)) {
@@ -13584,8 +13578,7 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
     }
     gpuarena__known_drop(&arena->streams, gpuarena__known_of(arena, stream));
     if (record) gpuarena__streams_changed(arena);
-    if (error.result != GPUARENA_OK) result = gpuarena__fail(arena, &error, 0, stream);
-    return gpuarena__end(arena, result);
+    return gpuarena__end(arena, gpuarena__outcome(arena, &error, 0, stream));
 }
 
 /* ---- captures */
@@ -13660,9 +13653,8 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
         return gpuarena__end(arena, gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL));
     before = arena->stats.reserved_bytes + gpuarena__children(arena);
     gpuarena__note_idle_low(arena);
-    if (gpuarena__is_lost(arena, &error))
-        return gpuarena__end(arena, gpuarena__fail(arena, &error, bytes, NULL));
-    if (bytes <= before) return gpuarena__end(arena, GPUARENA_OK);
+    if (gpuarena__is_lost(arena, &error) || bytes <= before)
+        return gpuarena__end(arena, gpuarena__outcome(arena, &error, bytes, NULL));
     if (bytes <= GPUARENA__MAX_BYTES)
         target = before + gpuarena__whole(bytes - before, gpuarena__max(arena->paged.page_bytes,
                                                                         GPUARENA__GRANULE));
@@ -13670,7 +13662,7 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
     else if (target > arena->limit) gpuarena__set_reason(&error, GPUARENA_REASON_OVER_LIMIT);
     else if (gpuarena__family_grow_to(arena, target, 1, &error)) return gpuarena__end(arena, GPUARENA_OK);
     before = arena->stats.reserved_bytes + gpuarena__children(arena);
-    return gpuarena__end(arena, gpuarena__fail_measured(arena, &error, bytes,
+    return gpuarena__end(arena, gpuarena__outcome_measured(arena, &error, bytes,
                                                         gpuarena__above(target, before), 0, NULL));
 }
 
@@ -13680,20 +13672,18 @@ static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes, uint
     gpuarena__error error = gpuarena__no_error(), refusal = gpuarena__no_error();
     gpuarena__reclaim none = GPUARENA_INIT;
     uint64_t before = arena->stats.reserved_bytes, children = gpuarena__children(arena);
-    int done = gpuarena__release_to(arena, gpuarena__above(keep_bytes, children), 0, NULL, &error);
+    (void)gpuarena__release_to(arena, gpuarena__above(keep_bytes, children), 0, NULL, &error);
     *released = before - arena->stats.reserved_bytes;
     if (children && gpuarena__family_figures(arena, arena).held > keep_bytes && !gpuarena__is_tied()) {
         int captured = gpuarena__ask_capturing(arena, &refusal);     /* sub-arenas may not know of it */
         none.predicts = 1;
         gpuarena__unlock_all(arena);
         if (!captured) *released += gpuarena__reclaim_under(arena, 0, arena, keep_bytes);
-        else if (gpuarena__family_look(arena, &none, arena, 0).idle && done) {
-            done = 0;
+        else if (gpuarena__family_look(arena, &none, arena, 0).idle && error.result == GPUARENA_OK)
             error = refusal;
-        }
         gpuarena__relock_all(arena);
     }
-    return done ? GPUARENA_OK : gpuarena__fail(arena, &error, 0, NULL);
+    return gpuarena__outcome(arena, &error, 0, NULL);
 }
 
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes)
@@ -13702,7 +13692,7 @@ GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes,
     gpuarena__error error = gpuarena__no_error();
     uint64_t released = 0;
     if (result != GPUARENA_OK) return result;
-    result = gpuarena__is_lost(arena, &error) ? gpuarena__fail(arena, &error, 0, NULL)
+    result = gpuarena__is_lost(arena, &error) ? gpuarena__outcome(arena, &error, 0, NULL)
                                               : gpuarena__trim(arena, keep_bytes, &released);
     if (released_bytes) *released_bytes = released;
     return gpuarena__end(arena, result);
@@ -13781,7 +13771,7 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
     if (!refused) return gpuarena__end(arena, GPUARENA_OK);
     found = gpuarena__lookup_find(arena, refused);           /* another thread may have freed it */
     error.block = found ? *found : 0;
-    return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, stream));
+    return gpuarena__end(arena, gpuarena__outcome(arena, &error, 0, stream));
 }
 
 /* ---- looking */
@@ -13890,7 +13880,7 @@ GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_devic
     uint64_t free_bytes;
     if (result != GPUARENA_OK) return result;
     if (!gpuarena__driver_info(arena, &free_bytes, &error))
-        return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, NULL));
+        return gpuarena__end(arena, gpuarena__outcome(arena, &error, 0, NULL));
     device->total_bytes = arena->device_bytes;
     device->free_bytes = free_bytes;
     device->other_bytes = (int64_t)(arena->device_bytes - free_bytes);
