@@ -10660,26 +10660,6 @@ static int gpuarena__cuda_give_back_kind(const gpuarena_driver *self, gpuarena_m
     }
 }
 
-static int gpuarena__cuda_memory_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr,
-                                        uint64_t bytes, gpuarena_stream stream)
-{
-    void *memory = NULL;
-    GPUARENA__CUDA_CALL(gpuarena__cuda_obtain_kind(self, kind, &memory, bytes, stream));
-    if (!code) *ptr = memory;
-    else if (code == GPUARENA__NOT_RESTORED && gpuarena__cuda_give_back_kind(self, kind, memory, stream)
-             && caller.slot_clean) (void)cudaGetLastError();
-    return code;
-}
-
-static int gpuarena__cuda_events_create(const gpuarena_driver *self, void **event)
-{
-    cudaEvent_t made = NULL;
-    GPUARENA__CUDA_CALL(cudaEventCreateWithFlags(&made, cudaEventDisableTiming));
-    if (!code) *event = (void *)made;
-    else if (made) (void)cudaEventDestroy(made);
-    return code;
-}
-
 static int gpuarena__cuda_capture_active(const gpuarena_driver *self, gpuarena_stream stream, int *active)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -10745,15 +10725,6 @@ static void gpuarena__cuda_prop(int device, CUmemAllocationProp *prop)
     prop->location.id = device;
 }
 
-static int gpuarena__cuda_vm_reserve(const gpuarena_driver *self, void **address, uint64_t bytes,
-                                     uint64_t alignment)
-{
-    CUdeviceptr start = 0;
-    GPUARENA__CUDA_CALL(gpuarena__cuda_vm.reserve(&start, (size_t)bytes, (size_t)alignment, 0, 0));
-    if (!code) *address = (void *)(uintptr_t)start;
-    else if (code == GPUARENA__NOT_RESTORED) (void)gpuarena__cuda_vm.release(start, (size_t)bytes);
-    return code;
-}
 static int gpuarena__cuda_vm_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes,
                                     uint32_t traits)
 {
@@ -10812,18 +10783,33 @@ GPUARENA__CUDA_CALLS(X)
 
 typedef char gpuarena__cuda_handle_fits[sizeof(cudaIpcMemHandle_t) == GPUARENA_IPC_BYTES ? 1 : -1];
 
-static int gpuarena__cuda_ipc_open_handle(const gpuarena_driver *self,
-                                          const unsigned char handle[GPUARENA_IPC_BYTES], void **ptr)
-{
-    cudaIpcMemHandle_t given;
-    void *memory = NULL;
-    memcpy(&given, handle, sizeof given);
-    GPUARENA__CUDA_CALL(cudaIpcOpenMemHandle(&memory, given, cudaIpcMemLazyEnablePeerAccess));
-    if (!code) *ptr = memory;
-    else if (code == GPUARENA__NOT_RESTORED && cudaIpcCloseMemHandle(memory) && caller.slot_clean)
-        (void)cudaGetLastError();
-    return code;
-}
+/* Entries that make something, with the device current, and put it at *ptr. If the caller's device cannot be
+   made current again, it is unmade. X(name, parameters, type, make, unmake) */
+#define GPUARENA__CUDA_MAKES(X) \
+    X(memory_obtain, (const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes, \
+                      gpuarena_stream stream), void *, \
+      gpuarena__cuda_obtain_kind(self, kind, &made, bytes, stream), \
+      gpuarena__cuda_give_back_kind(self, kind, made, stream)) \
+    X(events_create, (const gpuarena_driver *self, void **ptr), cudaEvent_t, \
+      cudaEventCreateWithFlags(&made, cudaEventDisableTiming), cudaEventDestroy(made)) \
+    X(ipc_open_handle, (const gpuarena_driver *self, const unsigned char handle[GPUARENA_IPC_BYTES], \
+                        void **ptr), void *, \
+      cudaIpcOpenMemHandle(&made, *(const cudaIpcMemHandle_t *)(const void *)handle, \
+                           cudaIpcMemLazyEnablePeerAccess), cudaIpcCloseMemHandle(made)) \
+    X(vm_reserve, (const gpuarena_driver *self, void **ptr, uint64_t bytes, uint64_t alignment), \
+      CUdeviceptr, gpuarena__cuda_vm.reserve(&made, (size_t)bytes, (size_t)alignment, 0, 0), \
+      gpuarena__cuda_vm.release(made, (size_t)bytes))
+#define X(name, parameters, type, make, unmake) \
+    static int gpuarena__cuda_##name parameters \
+    { \
+        type made = 0; \
+        GPUARENA__CUDA_CALL(make); \
+        if (!code) *ptr = (void *)(uintptr_t)made; \
+        else if (code == GPUARENA__NOT_RESTORED && unmake && caller.slot_clean) (void)cudaGetLastError(); \
+        return code; \
+    }
+GPUARENA__CUDA_MAKES(X)
+#undef X
 
 static int gpuarena__cuda_fd_to_page(const gpuarena_driver *self, int fd, uint64_t *page)
 {
@@ -14046,6 +14032,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__CUDA_CALLS
 #undef GPUARENA__CUDA_DIRECT
 #undef GPUARENA__CUDA_FREE
+#undef GPUARENA__CUDA_MAKES
 #undef GPUARENA__CUDA_VM
 #undef GPUARENA__ENTRIES
 #undef GPUARENA__EVENT_ENTRIES
