@@ -11952,12 +11952,10 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
     uint32_t record;
     if (!arena) return GPUARENA_OK;
     if (!gpuarena__count_living(arena)) return gpuarena__fail_argument(NULL, "arena: not a living arena");
-    result = gpuarena__may_enter(arena);
-    if (result != GPUARENA_OK) {
-        gpuarena__count_entering(arena, -1);
-        return result;
-    }
-    result = gpuarena__begin_counted(arena) ? gpuarena__destroy_checks(arena) : gpuarena__may_enter(arena);
+    result = gpuarena__begin(arena, NULL);
+    gpuarena__count_entering(arena, -1);
+    if (result != GPUARENA_OK) return result;
+    result = gpuarena__destroy_checks(arena);
     if (result != GPUARENA_OK) return gpuarena__end(arena, result);
     for (record = 1; record < arena->streams.count; record++)
         arena->streams.list[record].state = GPUARENA__CLOSED;    /* streams may be gone: no call on them */
