@@ -12064,7 +12064,6 @@ static int gpuarena__could_serve(gpuarena *arena, const gpuarena__request *req, 
 static uint32_t gpuarena__stage_begin(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     gpuarena__error *error = &miss->error;
-    gpuarena__request known = *req;
     int try_only = (req->flags & GPUARENA_ALLOC_TRY) != 0, released;
     *error = gpuarena__no_error();
     miss->freed = arena->stats.free_count;
@@ -12083,12 +12082,9 @@ static uint32_t gpuarena__stage_begin(gpuarena *arena, gpuarena__request *req, g
             return 0;
         }
     }
-    if (try_only) {
-        if (req->stream != GPUARENA_ANY_STREAM) known.record = gpuarena__stream_find(arena, req->stream);
-        known.home = arena->streams.list[known.record].home;
-        if (!known.record && !gpuarena__could_serve(arena, &known, GPUARENA__AVAILABLE_NOW))
-            return gpuarena__set_reason(error, GPUARENA_REASON_TRY_ONLY);
-    }
+    if (try_only && !gpuarena__stream_find(arena, req->stream)
+        && !gpuarena__could_serve(arena, req, GPUARENA__AVAILABLE_NOW))
+        return gpuarena__set_reason(error, GPUARENA_REASON_TRY_ONLY);
     if (!gpuarena__nodes_reserve(arena, 3) || !gpuarena__lookup_reserve(arena)
         || !gpuarena__tags_reserve(arena, req->place) || !gpuarena__request_stream(arena, req))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
@@ -13357,17 +13353,15 @@ static int gpuarena__resize_request(gpuarena *arena, const gpuarena__node *node,
     request.bytes = bytes;
     request.stream = stream == GPUARENA_OWN_STREAM ? gpuarena__stream_of(arena, node) : stream;
     if (!gpuarena__request_check(arena, &request, req, error)) return 0;
-    if (stream == GPUARENA_OWN_STREAM) {         /* the stream may be gone: it is not looked up */
-        req->record = gpuarena__own_record(arena, node);
-        req->home = arena->streams.list[req->record].home;
-    }
     if (node->size & GPUARENA__KEPT)
         req->bytes = gpuarena__whole(req->bytes, arena->paged.page_bytes);
     if (node->size & GPUARENA__DEDICATED)        /* its segment is as large as first requested */
         req->bytes = gpuarena__max(req->bytes, gpuarena__node_bytes(node));
-    if (stream != GPUARENA_OWN_STREAM && !gpuarena__request_stream(arena, req))
-        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    if (req->record != node->record) req->record = req->home = 0;
+    if (stream == GPUARENA_OWN_STREAM)           /* it may be gone: it is not looked up */
+        req->record = gpuarena__own_record(arena, node);
+    else if (!gpuarena__request_stream(arena, req)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    if (req->record != node->record) req->record = 0;
+    req->home = arena->streams.list[req->record].home;
     if (!req->record && !gpuarena__streams_part(arena))  /* quiet blocks must be separate from pending ones */
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     return 1;
