@@ -5213,7 +5213,7 @@ static int gpuarena__uses_resolve(gpuarena *arena)
         gpuarena__node *node = gpuarena__node_at(arena, index);
         const gpuarena__stream *to = &arena->streams.list[node->as.held.home];
         uint64_t ticket = node->ticket > to->quiet ? node->ticket : 0;
-        uint32_t record = ticket || node->as.held.home == to->home ? node->as.held.home : to->home;
+        uint32_t record = ticket ? node->as.held.home : to->home;
         next = node->as.list.after;
         gpuarena__uses_prune(arena, node);
         if (node->use_at || (ticket && record == to->home)) continue;        /* or it waits for the device */
@@ -5466,9 +5466,7 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
         if (list[node->as.held.home].home != home) continue;
         synced = gpuarena__needs_sync(arena, node);          /* that makes other waits needless */
         list[node->as.held.home].ref_count--;
-        node->as.held.home = synced ? 0 : to;
-        node->ticket = synced ? ++list[0].ticket : ticket;
-        list[node->as.held.home].ref_count++;
+        gpuarena__uses_link(arena, node, synced ? 0 : to, synced ? ++list[0].ticket : ticket, 0);
     }
     for (at = 1; at < arena->streams.count; at++)
         if (list[at].home == home && at != home) {
@@ -5493,8 +5491,7 @@ static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range
         record = gpuarena__stream_find(arena, gpuarena__real_stream(stream));
     else if (arena->memory != GPUARENA_MEMORY_PINNED) return 0;
     for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at))
-        if (!gpuarena__node_live(at.node) && at.node->record && (!record || at.node->record != record))
-            return 1;
+        if (!gpuarena__node_live(at.node) && at.node->record && at.node->record != record) return 1;
     return 0;
 }
 
@@ -5635,7 +5632,6 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
     uint64_t room;
     uint32_t index, record;
     gpuarena_reason narrow;
-    gpuarena__stream *list;
     if (!gpuarena__room_now(arena, need, &room, &narrow, error)
         || gpuarena__is_orderless(arena, stream, error)) return 0;
     if (need > room) return gpuarena__set_reason(error, narrow);
@@ -5648,8 +5644,7 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
     }
     if (arena->memory != GPUARENA_MEMORY_ASYNC || !arena->streams.ordered) return index;
     record = stream == GPUARENA_ANY_STREAM ? 0 : gpuarena__stream_find(arena, stream);
-    list = arena->streams.list;
-    if (record) return gpuarena__block_move(arena, index, record, ++list[record].ticket);
+    if (record) return gpuarena__block_move(arena, index, record, ++arena->streams.list[record].ticket);
     gpuarena__free_remove(arena, index);
     arena->stats.pending_bytes += gpuarena__node_at(arena, index)->size;
     gpuarena__uses_link(arena, gpuarena__node_at(arena, index), 0, 0, 1);
