@@ -5745,21 +5745,19 @@ enum {
 static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__request *req,
                                        const gpuarena__node *node)
 {
-    const gpuarena__stream *stream;
-    uint32_t record = gpuarena__record_of(node), takes = GPUARENA__AVAILABLE_AFTER_STREAMS, use_at;
+    uint32_t record = gpuarena__record_of(node), use_at;
     if (!gpuarena__is_free(node)) return GPUARENA__NOT_FREE;
     if (!node->record || node->record == req->record || (req->home && node->record == req->home))
         return GPUARENA__AVAILABLE_NOW;
-    stream = &arena->streams.list[record];
-    if (stream->home || req->home) return GPUARENA__NOT_FREE;  /* memory of graphs, or a request of a graph */
+    /* memory of graphs, or a request of a graph. A block outside capture sets has no uses of theirs */
+    if (req->home || gpuarena__in_capture_set(arena, node)) return GPUARENA__NOT_FREE;
     if (gpuarena__needs_sync(arena, node) || !req->record
-        || stream->refused == arena->streams.pass) takes = GPUARENA__AVAILABLE_AFTER_SYNC;
+        || arena->streams.list[record].refused == arena->streams.pass) return GPUARENA__AVAILABLE_AFTER_SYNC;
     for (use_at = node->use_at; use_at; use_at = gpuarena__node_at(arena, use_at)->next) {
-        stream = &arena->streams.list[gpuarena__node_at(arena, use_at)->record];
-        if (stream->home) return GPUARENA__NOT_FREE;
-        if (stream->refused == arena->streams.pass) takes = GPUARENA__AVAILABLE_AFTER_SYNC;
+        record = gpuarena__node_at(arena, use_at)->record;
+        if (arena->streams.list[record].refused == arena->streams.pass) return GPUARENA__AVAILABLE_AFTER_SYNC;
     }
-    return takes;
+    return GPUARENA__AVAILABLE_AFTER_STREAMS;
 }
 
 /* A search for the best run: the one with the fewest bytes that must be waited for, then the smallest, then
