@@ -6204,7 +6204,7 @@ static int gpuarena__spans_release(gpuarena *arena, gpuarena__error *error)
    Chooses where a request lies that no free block serves: in the gap that lacks the fewest pages. */
 
 typedef struct gpuarena__place {
-    uint64_t begin, end;                         /* of the block */
+    uint64_t begin;                              /* of the block */
     uint64_t page_count;                         /* pages that the place lacks */
     uint64_t gap_bytes, alignment;
     uint32_t apart;                              /* 1: idle pages inside the gap count as missing, too */
@@ -6298,7 +6298,6 @@ static void gpuarena__place_try(const gpuarena *arena, const gpuarena__request *
     if (count > best->page_count || (count == best->page_count
         && (size > best->gap_bytes || (size == best->gap_bytes && begin >= best->begin)))) return;
     best->begin = begin;
-    best->end = end;
     best->page_count = count;
     best->gap_bytes = size;
     best->alignment = gap->alignment;
@@ -6345,7 +6344,7 @@ static int gpuarena__place_find(const gpuarena *arena, const gpuarena__request *
     uint32_t hole, first, prev;
     if (apart && (arena->config.idle_fraction >= 1 || req->room)) return 0;
     best->apart = apart;
-    best->begin = best->end = 0;
+    best->begin = 0;
     best->page_count = best->gap_bytes = UINT64_MAX;
     for (hole = arena->paged.holes; hole; hole = gpuarena__node_at(arena, hole)->as.list.after) {
         const gpuarena__node *node = gpuarena__node_at(arena, hole);
@@ -6363,7 +6362,6 @@ static int gpuarena__place_find(const gpuarena *arena, const gpuarena__request *
         } else if (lead <= size && size - lead >= req->bytes && size - lead - req->bytes >= req->room
                    && (size < best->gap_bytes || (size == best->gap_bytes && node->address < best->begin))) {
             best->begin = node->address + lead;
-            best->end = best->begin + req->bytes;
             best->page_count = req->bytes / arena->paged.page_bytes;
             best->gap_bytes = size;
             best->alignment = req->alignment;
@@ -6697,9 +6695,9 @@ static uint64_t gpuarena__idle_part(const gpuarena *arena, uint64_t peak)
 
 /* The number of pages that may be created for a place before idle pages move. An arena with one stream gets
    its idle part bit by bit; what a plan obtains has none. */
-static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t begin, uint64_t end)
+static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t bytes)
 {
-    uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + (end - begin)),
+    uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + bytes),
              idle = gpuarena__idle_part(arena, share),
              moved = arena->stats.remapped_page_count * arena->paged.page_bytes;
     if (!arena->streams.many && arena->config.idle_fraction < 1)
@@ -6757,7 +6755,7 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
     commit->spare = gpuarena__min(commit->need, commit->first - large_spares);
     left = commit->need - commit->spare;
     idle = gpuarena__idle_pages(arena, commit->begin, commit->end);
-    share = gpuarena__commit_share(arena, commit->begin, commit->end);
+    share = gpuarena__commit_share(arena, commit->end - commit->begin);
     commit->create = gpuarena__min(left, room);
     if (commit->may_move && left > share)
         commit->create = gpuarena__min(commit->create, left - gpuarena__min(idle, left - share));
@@ -7021,8 +7019,7 @@ static int gpuarena__place_have(gpuarena *arena, const gpuarena__request *req, g
     uint64_t need = gpuarena__segment_bytes(arena, req, 0), page = arena->paged.page_bytes, made, lack;
     if (!need) return gpuarena__set_reason(error, GPUARENA_REASON_TOO_LARGE);
     if (gpuarena__place_find(arena, req, 0, place)) {
-        made = gpuarena__min(gpuarena__room(arena, NULL) / page,
-                             gpuarena__commit_share(arena, place->begin, place->end));
+        made = gpuarena__min(gpuarena__room(arena, NULL) / page, gpuarena__commit_share(arena, req->bytes));
         if (place->page_count <= arena->paged.spare_pages + made || !gpuarena__resolve_all(arena)
             || gpuarena__place_find(arena, req, 0, place)) return 1;
     }
@@ -7042,7 +7039,7 @@ static int gpuarena__place_other(const gpuarena *arena, const gpuarena__request 
     gpuarena__place other;
     if (error->result != GPUARENA_OUT_OF_MEMORY || place->apart
         || !gpuarena__place_find(arena, req, 1, &other)
-        || other.page_count + gpuarena__idle_pages(arena, place->begin, place->end)
+        || other.page_count + gpuarena__idle_pages(arena, place->begin, place->begin + req->bytes)
             >= place->page_count + gpuarena__idle_pages(arena, 0, 0)) return 0;
     *place = other;
     return 1;
@@ -7059,7 +7056,7 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *r
     int fresh = 0, found = gpuarena__place_have(arena, req, &place, &fresh, error);
     while (found) {
         uint64_t lacked = place.apart ? 0 : place.page_count, pending = arena->stats.pending_bytes, lead;
-        if (gpuarena__commit_run(arena, place.begin, place.end, 1, req->stream, error)) {
+        if (gpuarena__commit_run(arena, place.begin, place.begin + req->bytes, 1, req->stream, error)) {
             index = gpuarena__node_around(arena, place.begin);
             lead = place.begin - gpuarena__node_at(arena, index)->address;
             if (req->room)                       /* the hole that is its room lies behind the place */
@@ -7160,7 +7157,7 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *r
     need = gpuarena__whole(req->bytes, page);                /* in new addresses; or: */
     if (gpuarena__place_find(arena, &after_sync, 0, &place)) {
         need = place.page_count * page;
-        *idle = gpuarena__idle_outside(arena, place.begin, place.end);
+        *idle = gpuarena__idle_outside(arena, place.begin, place.begin + req->bytes);
         if (need > *idle && gpuarena__place_find(arena, &after_sync, 1, &place)
             && place.page_count * page + *idle < need + all) {
             need = place.page_count * page;
@@ -12179,7 +12176,7 @@ static uint32_t gpuarena__stage_grow(gpuarena *arena, gpuarena__request *req, gp
         && gpuarena__place_find(arena, req, 0, &place)) {    /* the pages that it has are not released */
         need = wish = place.page_count * paged->page_bytes;
         paged->kept_begin = place.begin;
-        paged->kept_end = place.end;
+        paged->kept_end = place.begin + req->bytes;
     }
     gpuarena__release_pressed(arena, need, wish, req->stream);
     paged->kept_begin = paged->kept_end = 0;
@@ -12299,7 +12296,7 @@ static int gpuarena__may_move(const gpuarena *arena, const gpuarena__request *re
         && gpuarena__place_find(arena, req, 0, &place)       /* .. no gap lacks fewer, .. */
         && place.page_count * arena->paged.page_bytes <= need
         /* .. or has more idle memory outside */
-        && gpuarena__idle_outside(arena, place.begin, place.end) >= idle) return 0;
+        && gpuarena__idle_outside(arena, place.begin, place.begin + req->bytes) >= idle) return 0;
     return need && need <= idle + gpuarena__round_down(gpuarena__room(arena, NULL), arena->paged.page_bytes);
 }
 
@@ -12426,7 +12423,7 @@ static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, g
     if (req->flags & GPUARENA_ALLOC_DEDICATED        /* what is earmarked cannot serve it, only make room */
         && gpuarena__segment_bytes(arena, req, 0) <= room) return 0;
     if (gpuarena__is_paged(arena, req) && (!now || now->state == GPUARENA__PLAN_RECORDS || now->packed)) {
-        count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), room / page);
+        count = gpuarena__min(gpuarena__commit_share(arena, req->bytes), room / page);
         if ((count + gpuarena__idle_known(arena)) * page >= req->bytes) return 0;
     }
     miss->again = gpuarena__plans_yield(arena, 0) != 0;
