@@ -6189,15 +6189,14 @@ static int gpuarena__span_reserve(gpuarena *arena, uint64_t need, gpuarena__erro
 static int gpuarena__spans_release(gpuarena *arena, gpuarena__error *error)
 {
     gpuarena__range *range, *before;
-    int done = 1;
-    for (range = arena->ranges.last; range && done; range = before) {
+    for (range = arena->ranges.last; range; range = before) {
         const gpuarena__node *node = gpuarena__node_at(arena, range->first);
         before = range->before;
         if (!range->pages || !gpuarena__is_open(node) || node->next) continue;
-        done = gpuarena__driver_give_back(arena, range, NULL, error);
-        if (done) gpuarena__range_forget(arena, range);
+        if (!gpuarena__driver_give_back(arena, range, NULL, error)) return 0;
+        gpuarena__range_forget(arena, range);
     }
-    return done;
+    return 1;
 }
 
 /* >>place ==============================================================================================
@@ -6862,14 +6861,6 @@ static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, gp
    what lies between: another call takes as long as the access to about 1 GiB. */
 static const uint64_t GPUARENA__ACCESS_NEAR = (uint64_t)1 << 30;
 
-/* Sets access to [begin, end). 0 and an error. */
-static int gpuarena__commit_access(gpuarena *arena, uint64_t begin, uint64_t end, gpuarena__error *error)
-{
-    return begin == end
-        || GPUARENA__ASK(arena, error, vm, access,
-                         (&arena->driver, gpuarena__pointer(begin), end - begin, 1));
-}
-
 /* Maps the handles into the holes of the place and sets access run by run. 0 and an error: everything below
    *reached is mapped. */
 static int gpuarena__commit_map(gpuarena *arena, const gpuarena__commit *commit, uint64_t *reached,
@@ -6881,13 +6872,16 @@ static int gpuarena__commit_map(gpuarena *arena, const gpuarena__commit *commit,
     uint64_t begin = 0, end = 0;                 /* mapped, without access so far */
     uint64_t near = arena->plans.making == GPUARENA__MAKES_REGION ? GPUARENA__ACCESS_NEAR : 0;
     uint32_t next = commit->first, last = next, from = commit->claimed, at;
-    while (gpuarena__hole_next(arena, &hole)) {
-        gpuarena__range *range = gpuarena__page_at(arena, hole.begin, &page);
-        if (!end || hole.begin - end >= near) {
-            if (!gpuarena__commit_access(arena, begin, end, error)) return 0;
-            begin = hole.begin;
-        }
+    gpuarena__range *range;
+    for (;;) {
+        int more = gpuarena__hole_next(arena, &hole), apart = !more || !end || hole.begin - end >= near;
+        if (apart && end && !GPUARENA__ASK(arena, error, vm, access,
+                                           (&arena->driver, gpuarena__pointer(begin), end - begin, 1)))
+            return 0;
+        if (!more) return 1;
+        if (apart) begin = hole.begin;           /* of the next run */
         end = hole.end;
+        range = gpuarena__page_at(arena, hole.begin, &page);
         for (*reached = hole.begin; *reached < hole.end; *reached += bytes) {
             gpuarena__handle handle;
             if (next < paged->spare_count) handle = paged->spare[next++];
@@ -6908,7 +6902,6 @@ static int gpuarena__commit_map(gpuarena *arena, const gpuarena__commit *commit,
             for (at = 1; at < handle.page_count; at++) range->parts[page++] = GPUARENA__INSIDE + at;
         }
     }
-    return gpuarena__commit_access(arena, begin, end, error);
 }
 
 /* After commit_map: unmaps moved pages from their old places and updates the arena's data. */
