@@ -6284,15 +6284,15 @@ typedef struct gpuarena__gap {
 static void gpuarena__place_try(const gpuarena *arena, const gpuarena__request *req, uint64_t begin,
                                 uint32_t kind, gpuarena__gap *gap, gpuarena__place *best)
 {
-    uint64_t page = arena->paged.page_bytes, end = begin + req->bytes, size = gap->end - gap->begin, count;
+    uint64_t page = arena->paged.page_bytes, size = gap->end - gap->begin, count, low, high;
     if (begin < gap->begin || begin > gap->end || gap->end - begin < req->bytes) return;
-    count = gpuarena__holes_below(arena, &gap->to[kind], gpuarena__whole(end, page));
-    count -= gpuarena__holes_below(arena, &gap->from[kind], gpuarena__round_down(begin, page));
+    low = gpuarena__round_down(begin, page);
+    high = gpuarena__whole(begin + req->bytes, page);
+    count = gpuarena__holes_below(arena, &gap->to[kind], high);
+    count -= gpuarena__holes_below(arena, &gap->from[kind], low);
     if (best->apart)                             /* all pages of the place that no neighbour shares */
-        count = gpuarena__above(gpuarena__min(gpuarena__whole(end, page),
-                                              gpuarena__round_down(gap->end, page)),
-                                gpuarena__max(gpuarena__round_down(begin, page),
-                                              gpuarena__whole(gap->begin, page)));
+        count = gpuarena__above(gpuarena__min(high, gpuarena__round_down(gap->end, page)),
+                                gpuarena__max(low, gpuarena__whole(gap->begin, page)));
     count /= page;
     if (count > best->page_count || (count == best->page_count
         && (size > best->gap_bytes || (size == best->gap_bytes && begin >= best->begin)))) return;
