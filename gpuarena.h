@@ -9953,6 +9953,7 @@ typedef struct gpuarena__audit {
     uint64_t binned_count;                       /* blocks in bins */
     uint64_t ref_count, use_count;               /* of stream records */
     uint64_t use_node_count;                     /* of live and of free blocks */
+    uint32_t set_live_count;                     /* live blocks of capture sets */
     uint64_t hole_count, open_count;             /* all holes, and those in the list */
     uint64_t unmap_failed_count;                 /* holes that the driver failed to unmap */
     uint64_t idle_count, large_count;            /* idle pages, and large handles */
@@ -10005,6 +10006,7 @@ static int gpuarena__check_uses(gpuarena__audit *audit, uint32_t index)
                     "a block is of no stream that there is", index);
     GPUARENA__NEVER(use_at && !live && !multi, "a free block in a bin waits for several streams", index);
     audit->ref_count += live || multi;
+    audit->set_live_count += live && arena->streams.list[record].home;
     audit->multi_count += multi != 0;
     for (; use_at; use_at = gpuarena__node_at(arena, use_at)->next) {
         GPUARENA__NEVER(use_at >= audit->node_count || ++count > audit->node_count,
@@ -10322,6 +10324,7 @@ static int gpuarena__check_streams(const gpuarena__audit *audit)
     GPUARENA__NEVER(refs != 0, "uses of streams' records do not add up", refs);
     GPUARENA__NEVER(uses != 0, "what waits for streams does not add up", uses);
     GPUARENA__SAME(captured, arena->streams.captured, "captured streams are miscounted");
+    GPUARENA__SAME(audit->set_live_count, reserved_uses, "live blocks of capture sets are miscounted");
     GPUARENA__NEVER(reserved_uses > arena->nodes.kept_count
                     || arena->nodes.kept_count > arena->nodes.unused.count,
                     "uses are not reserved for what captures may free", reserved_uses);

@@ -417,6 +417,9 @@ static void test_records(void)
     VIOLATE(known->handle, NULL, "a known stream is not found");
     VIOLATE(all->known_count, all->known_count + 1, "known streams are miscounted");
     VIOLATE(all->captured, all->captured + 1, "captured streams are miscounted");
+    one = &all->list[node_of("7")->record];
+    VIOLATE(one->reserved_uses, 0, "live blocks of capture sets are miscounted");
+    VIOLATE(one->reserved_uses, 2, "live blocks of capture sets are miscounted");
     VIOLATE(arena->nodes.kept_count, 0, "uses are not reserved for what captures may free");
     VIOLATE(arena->nodes.kept_count, UINT32_MAX, "uses are not reserved for what captures may free");
 }
