@@ -13401,7 +13401,7 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         again = error->reason == GPUARENA_REASON_NEIGHBOUR   /* plans may have what is behind it */
             && gpuarena__extent(arena, req, index, 1) >= node->address + req->bytes
             && gpuarena__plans_yield(arena, 0);
-        if (again || !arena->has_family) continue;
+        if (again) continue;
         need = gpuarena__resize_need(arena, index, req->bytes, &idle);
         again = gpuarena__reclaim_for(arena, gpuarena__above(need, idle), error, &reclaim);
         if (node->as.live.serial != serial || !gpuarena__node_live(node)
@@ -13534,7 +13534,7 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
     if (record) {
         (void)gpuarena__plans_yield(arena, 1);   /* nobody else is to have memory that is earmarked */
         if (own->ref_count) own->ticket++;       /* covers the uses of live blocks on it so far */
-        if (arena->streams.ordered && !arena->lost)
+        if (arena->streams.ordered)
             while (gpuarena__stream_record(arena, record, &error) && own->recorded != own->ticket)
                 continue;                        /* other threads free on it meanwhile */
         (void)gpuarena__is_lost(arena, &error);  /* lost before, or in one of these calls */
