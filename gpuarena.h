@@ -13627,7 +13627,7 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
     else if (gpuarena__family_grow_to(arena, target, 1, &error)) return gpuarena__end(arena, GPUARENA_OK);
     before = arena->stats.reserved_bytes + gpuarena__children(arena);
     return gpuarena__end(arena, gpuarena__outcome_measured(arena, &error, bytes,
-                                                        gpuarena__above(target, before), 0, NULL));
+                                                           gpuarena__above(target, before), 0, NULL));
 }
 
 /* Releases down to `keep_bytes`, then lets sub-arenas do so. Returns the caller's result. */
