@@ -6743,7 +6743,7 @@ static int gpuarena__commit_replace(gpuarena *arena, gpuarena__commit *commit, u
    if these are too few. */
 static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gpuarena__error *error)
 {
-    uint64_t page = arena->paged.page_bytes, room, left, found = 0, idle, share;
+    uint64_t page = arena->paged.page_bytes, room, left, found = 0, share;
     uint32_t large_spares;
     gpuarena__idle_walk large;
     gpuarena_reason narrow;
@@ -6753,11 +6753,11 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
     commit->first = arena->paged.spare_count;
     commit->spare = gpuarena__min(commit->need, commit->first - large_spares);
     left = commit->need - commit->spare;
-    idle = gpuarena__idle_pages(arena, commit->begin, commit->end);
     share = gpuarena__commit_share(arena, commit->end - commit->begin);
     commit->create = gpuarena__min(left, room);
     if (commit->may_move && left > share)
-        commit->create = gpuarena__min(commit->create, left - gpuarena__min(idle, left - share));
+        commit->create = gpuarena__min(commit->create,
+            left - gpuarena__min(gpuarena__idle_pages(arena, commit->begin, commit->end), left - share));
     commit->move = left - commit->create;
     if (commit->move && commit->may_move)
         found = gpuarena__movable(arena, commit, commit->move, left <= room);
