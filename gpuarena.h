@@ -7953,9 +7953,9 @@ static uint32_t gpuarena__plan_pack(gpuarena *arena, gpuarena__plan *plan, gpuar
     return all > gpuarena__max(most, arena->stats.reserved_bytes) ? 0 : count;
 }
 
-/* Obtains the regions of a packed plan: needs the least memory, but pages move for it. If a stream's region
-   is too small, plans that serve get the addresses of a new one. 0: there is no memory for one, and a region
-   may be gone. */
+/* Obtains the regions of a packed plan: that needs the least memory, but pages move for it. If a stream's
+   region is too small, plans that serve get the addresses of a new one. 0: there is no memory for one, and a
+   region may be gone. */
 static int gpuarena__plan_enter(gpuarena *arena, gpuarena__plan *plan, const gpuarena__region *wanted,
                                 uint32_t count)
 {
@@ -8023,7 +8023,7 @@ static int gpuarena__plan_again(gpuarena *arena, gpuarena__plan *plan, int gains
     if (!arena->streams.captured) {
         plan->clean = 0;
         if (gpuarena__plan_move(arena, plan, gains)) return 1;
-        if (!plan->trimmed) return 0;
+        if (!plan->trimmed) return 0;            /* it has lost its addresses; or there is no host memory */
     }
     return gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);
 }
@@ -11889,7 +11889,7 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
         return gpuarena__end(made, GPUARENA_OK);
     }
     result = failure.result;                     /* not OK, visibly to a compiler that inlines this */
-    if (why.length && (!made || result == GPUARENA_INVALID_CONFIG))
+    if (why.length && (result == GPUARENA_INVALID_CONFIG || (!made && result != GPUARENA_HOST_MEMORY)))
         gpuarena__detail(&failure, "%s", complaint);
     if (made && made->family.number) {           /* it was registered, so its parent lives */
         (void)gpuarena__release_all(made, &ignored);

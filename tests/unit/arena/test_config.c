@@ -64,6 +64,26 @@ static void test_long_details(void)
     script_end();
 }
 
+static int refuses_all(size_t bytes)
+{
+    return bytes > 0;
+}
+
+/* A failure for lack of host memory has nothing to say of the variable. */
+static void test_no_host_memory(void)
+{
+    host_memory none = { .refuses = refuses_all };
+    gpuarena_config config = config_of("", -1);
+    script("device 1G plain");
+    config.environment = NULL;
+    host_serve(&none, &config);
+    setenv("GPUARENA_CONF", "limit=64M", 1);
+    CHECK_INT(creation(&config), ==, GPUARENA_HOST_MEMORY);
+    CHECK_MSG(!*detail(), "%s", detail());
+    unsetenv("GPUARENA_CONF");
+    script_end();
+}
+
 /* What must be the same in the tables of a parent and a sub-arena. X(field) */
 #define TABLE(X) \
     X(user) X(device) X(null_is_per_thread) X(per_thread) X(page_bytes) X(peers) X(classify) X(code_name) X(now_ns) \
@@ -172,6 +192,7 @@ int main(void)
 {
     test_environment();
     test_long_details();
+    test_no_host_memory();
     test_other_drivers();
     test_in_force();
     test_minus_zero();
