@@ -11155,14 +11155,24 @@ static const gpuarena *gpuarena__family_root(const gpuarena *arena)
 
 /* A call that may reclaim idle memory from other arenas of its tree. */
 typedef struct gpuarena__reclaim {
-    uint64_t seen;                               /* changes by other arenas before growth was tried */
+    uint64_t seen;                               /* before growth was tried: changes by other arenas, .. */
+    uint64_t frees, calls;                       /* .. and its own free_count and call_count */
     uint64_t refused;                            /* the other arenas could not provide this much */
     uint64_t own;                                /* bytes that the arena held when it began to reclaim */
-    int races;                                   /* attempts that found too little while others freed */
+    int races;                                   /* attempts that found too little while others changed it */
     int alone;                                   /* 1: it holds the root's reclaim mutex, to its end */
     int apart;                                   /* 1: sub-arenas keep theirs, which counts as its own */
     int predicts;                                /* 1: it takes nothing at all, so no plan ends for it */
 } gpuarena__reclaim;
+
+/* Notes what may change while growth is tried. */
+static void gpuarena__reclaim_note(const gpuarena *arena, gpuarena__reclaim *reclaim)
+{
+    if (!arena->has_family) return;
+    reclaim->seen = gpuarena__family_figures(arena, gpuarena__family_root(arena)).changes;
+    reclaim->frees = arena->stats.free_count;
+    reclaim->calls = arena->call_count;
+}
 
 /* Call this before growth is tried. */
 static gpuarena__reclaim gpuarena__reclaim_begin(const gpuarena *arena, int apart)
@@ -11170,8 +11180,7 @@ static gpuarena__reclaim gpuarena__reclaim_begin(const gpuarena *arena, int apar
     gpuarena__reclaim reclaim = GPUARENA_INIT;
     reclaim.apart = apart;
     reclaim.refused = UINT64_MAX;
-    if (arena->has_family)
-        reclaim.seen = gpuarena__family_figures(arena, gpuarena__family_root(arena)).changes;
+    gpuarena__reclaim_note(arena, &reclaim);
     return reclaim;
 }
 
@@ -11253,9 +11262,10 @@ static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const 
 /* After growth by `bytes` was refused, by a limit here or above or by the driver: reclaims idle memory of the
    tree's other arenas, with this arena unlocked, if together they have enough: until all limits from here up
    allow it, or as many bytes as the driver refused. 1: try again, because memory was released or something
-   has changed meanwhile. So a call that fails has tried with all memory there is. Attempts end: each asks for
-   less than the amount that was refused before, unless other arenas have changed; and an amount is refused at
-   the ninth attempt that found too little while other arenas changed. */
+   has changed meanwhile, in this arena, too: what it has idle may serve more, or have gone. So a call that
+   fails has tried with all memory there is. Attempts end: each asks for less than the amount that was refused
+   before, unless an arena has changed; and an amount is refused at the ninth attempt that found too little
+   while arenas changed. */
 static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena__error *error,
                                  gpuarena__reclaim *reclaim)
 {
@@ -11264,7 +11274,8 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
                   || error->reason == GPUARENA_REASON_OVER_PARENT,
                refused = error->reason == GPUARENA_REASON_DRIVER_REFUSED
                   || error->reason == GPUARENA_REASON_HEADROOM;
-    uint64_t calls, freed, frees, now, released = 0, device = 0, free_bytes;
+    uint64_t frees, released = 0, device = 0, free_bytes;
+    gpuarena__reclaim before;
     if (!arena->has_family || error->result != GPUARENA_OUT_OF_MEMORY || !(limited || (refused && bytes))
         || bytes >= reclaim->refused || arena->lost || gpuarena__is_tied()
         || gpuarena__ask_capturing(arena, NULL)) return 0;
@@ -11275,8 +11286,6 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     }
     reclaim->own = arena->stats.reserved_bytes + arena->growing;
     if (reclaim->apart) reclaim->own += gpuarena__children(arena);
-    calls = arena->call_count;
-    freed = arena->stats.free_count;
     gpuarena__unlock_all(arena);
     if (!reclaim->alone) gpuarena__mutex_lock(&gpuarena__self(root)->reclaim);
     reclaim->alone = 1;
@@ -11289,12 +11298,13 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     }
     moved = !released && gpuarena__family_look(arena, reclaim, root, 1).frees != frees;
     gpuarena__relock_all(arena);
-    now = gpuarena__family_figures(arena, root).changes;
-    changed = now != reclaim->seen;
-    reclaim->seen = now;
+    before = *reclaim;
+    gpuarena__reclaim_note(arena, reclaim);
+    changed = before.seen != reclaim->seen;
+    moved |= before.frees != reclaim->frees || before.calls != reclaim->calls;
     if (could && changed) arena->stats.reclaim_count++;
     else if (!(changed || moved) || ++reclaim->races > 8) reclaim->refused = bytes;
-    return changed || moved || calls != arena->call_count || freed != arena->stats.free_count;
+    return changed || moved;
 }
 
 /* Grows until reserved memory, sub-arenas included, is at least `target`, reclaiming from the tree's other
