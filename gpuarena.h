@@ -9555,21 +9555,36 @@ static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
 
 /* ---- why there is no memory */
 
+/* Tells whether a request failed for this reason whatever is free. */
+static int gpuarena__is_not_for_lack(gpuarena_reason reason)
+{
+    return reason == GPUARENA_REASON_TRY_ONLY || reason == GPUARENA_REASON_CAPTURE
+        || reason == GPUARENA_REASON_ADDRESSES;
+}
+
+/* Tells whether idle memory, once it waits for nothing, and growth would serve a request that failed for this
+   reason. */
+static int gpuarena__would_fit(const gpuarena *arena, const gpuarena__request *req, gpuarena_reason reason,
+                               const gpuarena_failure *failure)
+{
+    uint64_t room = gpuarena__room(arena, NULL), idle, need = gpuarena__need(arena, req, &idle);
+    if (reason == GPUARENA_REASON_DRIVER_REFUSED || reason == GPUARENA_REASON_HEADROOM)
+        room = gpuarena__min(room, failure->driver_call ? 0
+            : gpuarena__above(failure->device_free_bytes, arena->config.headroom_bytes));
+    if (gpuarena__is_paged(arena, req)) room = gpuarena__round_down(room, arena->paged.page_bytes);
+    return need && need <= idle + room && !gpuarena__is_not_for_lack(reason);
+}
+
 /* Tells whether a run or pages would serve the failed request if it could wait for them. */
 static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__request *req,
                                 const gpuarena_failure *failure)
 {
     gpuarena__request plain = *req;
-    uint64_t room = gpuarena__room(arena, NULL), idle, need;
     plain.home = 0;                              /* as if there were no capture */
     if (!gpuarena__needs_new(&plain)
         && gpuarena__run_find(arena, &plain, GPUARENA__AVAILABLE_AFTER_SYNC)) return 1;
-    if (!gpuarena__is_paged(arena, req) || arena->config.idle_fraction >= 1) return 0;
-    if (failure->reason == GPUARENA_REASON_DRIVER_REFUSED || failure->reason == GPUARENA_REASON_HEADROOM)
-        room = gpuarena__min(room, failure->driver_call ? 0
-            : gpuarena__above(failure->device_free_bytes, arena->config.headroom_bytes));
-    need = gpuarena__need(arena, req, &idle);
-    return need && need <= idle + gpuarena__round_down(room, arena->paged.page_bytes);
+    return gpuarena__is_paged(arena, req) && arena->config.idle_fraction < 1
+        && gpuarena__would_fit(arena, req, failure->reason, failure);
 }
 
 /* The failure of an allocation for lack of memory: why, and how much is missing. */
@@ -9578,9 +9593,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
 {
     gpuarena_failure failure = gpuarena__failure_of(arena, error);
     uint64_t span = req->bytes + (req->alignment - arena->unit), over, idle, need;
-    if (failure.reason == GPUARENA_REASON_TRY_ONLY || failure.reason == GPUARENA_REASON_CAPTURE
-        || failure.reason == GPUARENA_REASON_ADDRESSES)
-        return failure;                          /* other free memory would not have served it */
+    if (gpuarena__is_not_for_lack(failure.reason)) return failure;
     need = gpuarena__need(arena, req, &idle);
     gpuarena__failure_measure(arena, &failure, need, idle);
     over = gpuarena__above(arena->stats.reserved_bytes, arena->limit);
@@ -11235,19 +11248,21 @@ static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__r
     return 1;
 }
 
-/* Releases idle memory of the arenas under `top` except `arena`, quiet memory first, until all of them have
-   reserved at most `keep`. Returns how much. */
-static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const gpuarena *top, uint64_t keep)
+/* Releases idle memory of the arenas under `top` except `arena`, quiet memory first, until `least` bytes are
+   released, and until top and all under it hold at most `keep`. Returns how much. */
+static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const gpuarena *top, uint64_t least,
+                                        uint64_t keep)
 {
     uint64_t released = 0, before, give, number;
     int quiet;
     gpuarena *at;
     for (quiet = 1; quiet >= 0; quiet--) {
         number = UINT64_MAX;
-        while (gpuarena__family_figures(arena, top).held > keep
+        while ((released < least || gpuarena__family_figures(arena, top).held > keep)
                && (at = gpuarena__family_enter(arena, apart, top, &number)) != NULL) {
             gpuarena__error refusal = gpuarena__no_error();
-            give = gpuarena__above(gpuarena__family_figures(arena, top).held, keep);
+            give = gpuarena__max(gpuarena__above(least, released),
+                                 gpuarena__above(gpuarena__family_figures(arena, top).held, keep));
             before = at->stats.reserved_bytes;
             give = gpuarena__min(gpuarena__family_idle(at, quiet, 1), give);
             if (give && !gpuarena__release_to(at, before - give, quiet, NULL, &refusal))
@@ -11274,7 +11289,7 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
                   || error->reason == GPUARENA_REASON_OVER_PARENT,
                refused = error->reason == GPUARENA_REASON_DRIVER_REFUSED
                   || error->reason == GPUARENA_REASON_HEADROOM;
-    uint64_t frees, released = 0, device = 0, free_bytes;
+    uint64_t frees, own_changes, released = 0, device = 0, free_bytes;
     gpuarena__reclaim before;
     if (!arena->has_family || error->result != GPUARENA_OUT_OF_MEMORY || !(limited || (refused && bytes))
         || bytes >= reclaim->refused || arena->lost || gpuarena__is_tied()
@@ -11286,6 +11301,7 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     }
     reclaim->own = arena->stats.reserved_bytes + arena->growing;
     if (reclaim->apart) reclaim->own += gpuarena__children(arena);
+    own_changes = arena->family.own_changes;
     gpuarena__unlock_all(arena);
     if (!reclaim->alone) gpuarena__mutex_lock(&gpuarena__self(root)->reclaim);
     reclaim->alone = 1;
@@ -11293,15 +11309,18 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     could = gpuarena__reclaim_could_help(arena, reclaim, bytes, device);
     for (top = refused ? root : arena; could && top; top = top->config.parent) {
         gpuarena__figures then = gpuarena__family_figures(arena, top);
-        uint64_t lack = refused ? bytes : gpuarena__above(then.held + bytes, then.limit);
-        released += gpuarena__reclaim_under(arena, reclaim->apart, top, gpuarena__above(then.held, lack));
+        uint64_t lack = gpuarena__above(then.held + bytes, then.limit);
+        released += refused
+            ? gpuarena__reclaim_under(arena, reclaim->apart, top, bytes, UINT64_MAX)
+            : gpuarena__reclaim_under(arena, reclaim->apart, top, 0, gpuarena__above(then.held, lack));
     }
     moved = !released && gpuarena__family_look(arena, reclaim, root, 1).frees != frees;
     gpuarena__relock_all(arena);
     before = *reclaim;
     gpuarena__reclaim_note(arena, reclaim);
     changed = before.seen != reclaim->seen;
-    moved |= before.frees != reclaim->frees || before.calls != reclaim->calls;
+    moved |= before.frees != reclaim->frees || before.calls != reclaim->calls
+        || own_changes != arena->family.own_changes;         /* by a call that has not ended */
     if (could && changed) arena->stats.reclaim_count++;
     else if (!(changed || moved) || ++reclaim->races > 8) reclaim->refused = bytes;
     return changed || moved;
@@ -12358,9 +12377,9 @@ static uint32_t gpuarena__stage_reclaim(gpuarena *arena, gpuarena__request *req,
     return 0;
 }
 
-/* Computes the failure that the call reports. The stages run again if the request would succeed now, because
-   other threads have freed during driver calls: a block serves it, or nothing is pending any more although
-   the failure says so. */
+/* Computes the failure that the call reports. The stages run again if the request may succeed now, because
+   other threads have freed during driver calls: a block serves it, or nothing is missing once pages move or a
+   new round has waited; or if the failure says that memory is pending, and none is any more. */
 static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     int memory = miss->error.result == GPUARENA_OUT_OF_MEMORY
@@ -12372,9 +12391,10 @@ static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req,
     miss->failure->requested_bytes = req->requested;
     if (!memory) return 0;
     pending = miss->failure->reason == GPUARENA_REASON_PENDING;
-    freed = pending || miss->freed != arena->stats.free_count;
-    if ((pending && !arena->stats.pending_bytes)
-        || (freed && arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, req)))
+    freed = miss->freed != arena->stats.free_count;
+    if ((freed && (pending || gpuarena__would_fit(arena, req, miss->error.reason, miss->failure)))
+        || (pending && !arena->stats.pending_bytes)
+        || ((pending || freed) && arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, req)))
         miss->again = miss->retries++ < 8;
     return 0;
 }
@@ -13389,31 +13409,34 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
     return gpuarena__outcome_measured(arena, error, bytes, need, idle, stream);
 }
 
-/* Grows a live block in place, ending plans and reclaiming from other arenas of the tree if necessary, and
-   clears the new part if config.scrub says so. 0 and an error; without an error another thread has freed,
-   resized or exported the block. If the part cannot be cleared, the block shrinks again and loses its room;
-   host memory for that is reserved except for a node, which is kept. The part was used by nobody, but it may
-   still be cleared if the device was waited for. */
+/* Grows a live block in place, ending plans and reclaiming from other arenas of the tree if necessary, again
+   if other threads have freed what it lacks, and clears the new part if config.scrub says so. 0 and an error;
+   without an error another thread has freed, resized or exported the block. If the part cannot be cleared,
+   the block shrinks again and loses its room; host memory for that is reserved except for a node, which is
+   kept. The part was used by nobody, but it may still be cleared if the device was waited for. */
 static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena__request *req,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
-    uint64_t serial = node->as.live.serial, had = gpuarena__node_bytes(node), need, idle;
-    uint32_t use_at, freed_on;
+    uint64_t serial = node->as.live.serial, had = gpuarena__node_bytes(node), freed, lack, idle;
+    uint32_t use_at, freed_on, retries = 0;
     gpuarena_stream on;
     int done = 0, again = 1;
     if (!gpuarena__nodes_keep(arena, 1)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     while (!gpuarena__is_lost(arena, error) && again) {
         *error = gpuarena__no_error();
+        freed = arena->stats.free_count;
         done = gpuarena__block_grow(arena, index, req, error);
         if (done || error->result != GPUARENA_OUT_OF_MEMORY) break;
         again = error->reason == GPUARENA_REASON_NEIGHBOUR   /* plans may have what is behind it */
             && gpuarena__extent(arena, req, index, 1) >= node->address + req->bytes
             && gpuarena__plans_yield(arena, 0);
         if (again) continue;
-        need = gpuarena__resize_need(arena, index, req->bytes, &idle);
-        again = gpuarena__reclaim_for(arena, gpuarena__above(need, idle), error, &reclaim);
+        lack = gpuarena__resize_need(arena, index, req->bytes, &idle);
+        lack = gpuarena__above(lack, idle);
+        again = gpuarena__reclaim_for(arena, lack, error, &reclaim)
+            || (freed != arena->stats.free_count && lack <= gpuarena__room(arena, NULL) && retries++ < 8);
         if (node->as.live.serial != serial || !gpuarena__node_live(node)
             || gpuarena__node_bytes(node) != had || gpuarena__is_exported(arena, index))
             again = gpuarena__set_error(error, GPUARENA_OK);
@@ -13652,7 +13675,7 @@ static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes, uint
         int captured = gpuarena__ask_capturing(arena, &refusal);     /* sub-arenas may not know of it */
         none.predicts = 1;
         gpuarena__unlock_all(arena);
-        if (!captured) *released += gpuarena__reclaim_under(arena, 0, arena, keep_bytes);
+        if (!captured) *released += gpuarena__reclaim_under(arena, 0, arena, 0, keep_bytes);
         else if (gpuarena__family_look(arena, &none, arena, 0).idle && error.result == GPUARENA_OK)
             error = refusal;
         gpuarena__relock_all(arena);
