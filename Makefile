@@ -112,6 +112,7 @@ COVERING = $(call PROGRAMS,$(wildcard tests/unit/arena/*.c tests/unit/cuda/*.c t
 # what the tests named need: programs themselves, and what scripts run; everything for a test that is named otherwise
 NEEDED = $(filter $(BUILD)/tests/%,$(TESTS)) $(CUDART) $(CUB) $(if $(filter tests/%.t,$(TESTS)),$(STRESS) $(BENCH)) \
          $(if $(filter tests/real/examples.t tests/real/gpu.t,$(TESTS)),$(EXAMPLES)) \
+         $(if $(filter tests/schedule/fits.t,$(TESTS)),$(BUILD)/tests/test_schedules) \
          $(if $(filter tests/real/preload.t tests/real/python.t tests/real/onnxruntime.t,$(TESTS)),$(PRELOAD)) \
          $(if $(filter-out $(BUILD)/tests/% tests/%.t,$(TESTS)),everything)
 
