@@ -330,7 +330,8 @@
        nearest three, is recognised, and among up to 32 if those before it were not; so a step with an
        allocation more or less finds back to its plan.
      - If more than an eighth of a step's allocations differ, the plan is dropped and the step is recorded
-       anew, each time after a longer pause. Several kinds have plans over the same memory.
+       anew, each time after a longer pause. Several kinds have plans over the same memory: the eight that
+       were repeated last. Plans have memory for up to eight streams; others are served in the ordinary way.
      - Plans give up all their memory when a miss needs it (see THE WAY OF ONE ALLOCATION), or a block that
        grows in place. The plan of the step under way ends with the step; the others are packed again when a
        step of their kind begins, and end if pages had to move for that four times in a row. All plans end
