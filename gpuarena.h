@@ -1101,9 +1101,9 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
                 Idle memory goes back with a later free.
      Units      config.alignment; pages for a block with room; a block with a segment of its own, by
                 GPUARENA_ALLOC_DEDICATED or config.debug, keeps it whole.
-     Results    OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, TOO_LARGE;
-                failure.block is the block), INVALID_ARGUMENT (bytes 0); of the pointer as gpuarena_free,
-                INVALID_ARGUMENT for NULL;
+     Results    OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, CAPTURE,
+                TOO_LARGE; failure.block is the block), INVALID_ARGUMENT (bytes 0); of the pointer as
+                gpuarena_free, INVALID_ARGUMENT for NULL;
                 REENTRANT from config.pressure, to grow.
      Cost       O(blocks that it takes); where pages move, as gpuarena_alloc.
      Driver     as gpuarena_alloc, and so is what a failure to grow leaves. */
@@ -2061,6 +2061,8 @@ typedef struct gpuarena__family {
     uint64_t reserved, growing, peak;            /* peak: of reserved */
     uint64_t changes, own_changes;               /* counts what may have made room: falls of their sum, and
                                                     changes of limits, here and below; here alone */
+    uint64_t falls, own_falls;                   /* the same without what an attempt to grow undid */
+    uint64_t kept;                               /* reserved by this arena alone, and certain to stay */
     uint32_t ending;                             /* 1: it is being destroyed, and can be no parent */
 } gpuarena__family;
 
@@ -4268,30 +4270,36 @@ static uint64_t gpuarena__room(const gpuarena *arena, gpuarena_reason *narrow)
     return room;
 }
 
-/* Adds to the figures of an arena and of those above, as account. changes 1: that may have made room. Under
-   the registry's lock. */
-static void gpuarena__limit_count(gpuarena *arena, uint64_t reserved, uint64_t growing, uint32_t changes)
+/* Adds to the figures of an arena and of those above, as account. changes 1: that may have made room;
+   falls 1: and is no end of an attempt to grow. Under the registry's lock. */
+static void gpuarena__limit_count(gpuarena *arena, uint64_t reserved, uint64_t growing, uint32_t changes,
+                                  uint32_t falls)
 {
     gpuarena *at;
     for (at = arena; at; at = at->config.parent) {
         at->family.reserved += reserved;
         at->family.growing += growing;
         at->family.changes += changes;
+        at->family.falls += falls;
     }
     arena->family.own_changes += changes;
+    arena->family.own_falls += falls;
 }
 
 /* Adds to the bytes that the arena has reserved, and to those charged for growth in progress. Negative
    changes are two's complements. */
 static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growing)
 {
+    uint32_t falls;
     arena->stats.reserved_bytes += reserved;
     arena->growing += growing;
     GPUARENA_ASSERT(arena->stats.reserved_bytes < GPUARENA__MAX_TOTAL && arena->growing < GPUARENA__MAX_TOTAL
                     && "no more is given up than was reserved or charged");
     gpuarena__update_fast_path(arena);
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    gpuarena__limit_count(arena, reserved, growing, reserved + growing > INT64_MAX);     /* their sum falls */
+    falls = arena->stats.reserved_bytes < arena->family.kept;
+    if (falls) arena->family.kept = arena->stats.reserved_bytes;
+    gpuarena__limit_count(arena, reserved, growing, reserved + growing > INT64_MAX, falls);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
@@ -4304,7 +4312,7 @@ static int gpuarena__charge(gpuarena *arena, uint64_t bytes, gpuarena__error *er
     uint64_t room;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     narrow = gpuarena__limit_narrowest(arena, &room);
-    if (room >= bytes) gpuarena__limit_count(arena, 0, bytes, 0);
+    if (room >= bytes) gpuarena__limit_count(arena, 0, bytes, 0, 0);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     if (room < bytes)
         return gpuarena__set_reason(error, narrow == arena ? GPUARENA_REASON_OVER_LIMIT
@@ -4326,6 +4334,7 @@ static void gpuarena__reserved_peak_note(gpuarena *arena)
     arena->stats.reserved_peak_bytes =
         gpuarena__max(arena->stats.reserved_peak_bytes, arena->stats.reserved_bytes);
     gpuarena__mutex_lock(&gpuarena__registry_lock);
+    arena->family.kept = arena->stats.reserved_bytes;
     for (at = arena; at; at = at->config.parent)
         at->family.peak = gpuarena__max(at->family.peak, at->family.reserved);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
@@ -4347,6 +4356,7 @@ typedef struct gpuarena__figures {
     uint64_t held;                               /* reserved, and charged for growth in progress */
     uint64_t limit;
     uint64_t changes;                            /* that may have made room, by others than who asks */
+    uint64_t falls;                              /* the same without attempts to grow that were undone */
 } gpuarena__figures;
 
 static gpuarena__figures gpuarena__family_figures(const gpuarena *arena, const gpuarena *top)
@@ -4356,6 +4366,7 @@ static gpuarena__figures gpuarena__family_figures(const gpuarena *arena, const g
     figures.held = top->family.reserved + top->family.growing;
     figures.limit = top->limit;
     figures.changes = top->family.changes - arena->family.own_changes;
+    figures.falls = top->family.falls - arena->family.own_falls;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return figures;
 }
@@ -9379,12 +9390,22 @@ static void gpuarena__most_put(gpuarena_live most[4], uint64_t count, uint64_t b
     most[at].tag = tag;
 }
 
+/* The arena's figures of this moment. */
+static void gpuarena__failure_figures(const gpuarena *arena, gpuarena_failure *failure)
+{
+    gpuarena_stats now;
+    gpuarena__stats_now(arena, &now, failure->result == GPUARENA_OUT_OF_MEMORY);
+#define X(name) failure->name = now.name;
+    X(live_bytes) X(live_count) X(pending_bytes) X(cached_bytes) X(reserved_bytes) X(limit_bytes)
+    X(largest_free_bytes)
+#undef X
+}
+
 /* Makes a failure of an error and the arena's figures; arena may be NULL. */
 static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuarena__error *error)
 {
     gpuarena_failure failure = GPUARENA_INIT;
     const char *detail = error->detail;
-    gpuarena_stats now;
     uint32_t place;
     failure.result = error->result;
     failure.reason = error->reason;
@@ -9395,11 +9416,7 @@ static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuare
     if (detail) gpuarena__detail(&failure, "%s", detail);
     if (!arena) return failure;
     memcpy(failure.arena, arena->config.name, sizeof failure.arena);
-    gpuarena__stats_now(arena, &now, failure.result == GPUARENA_OUT_OF_MEMORY);
-#define X(name) failure.name = now.name;
-    X(live_bytes) X(live_count) X(pending_bytes) X(cached_bytes) X(reserved_bytes) X(limit_bytes)
-    X(largest_free_bytes)
-#undef X
+    gpuarena__failure_figures(arena, &failure);
     if (error->block) failure.block = gpuarena__block_describe(arena, error->block);
     if (failure.result != GPUARENA_OUT_OF_MEMORY) return failure;
     for (place = 0; place < arena->tags.room && arena->tags.live_bytes; place++) {
@@ -9463,6 +9480,13 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
     if (lack > failure->device_free_bytes) failure->driver_call = NULL;
 }
 
+/* Tells whether a limit refused what it would have room for, if idle memory could move or be released. */
+static int gpuarena__is_within_limits(const gpuarena_failure *failure)
+{
+    return (failure->reason == GPUARENA_REASON_OVER_LIMIT || failure->reason == GPUARENA_REASON_OVER_PARENT)
+        && !failure->missing_bytes;
+}
+
 /* The result of a call that ends with this error. Any but OK is recorded as a failure, by refusal of `need`
    more bytes perhaps: see failure_measure. */
 static gpuarena_result gpuarena__outcome_measured(gpuarena *arena, const gpuarena__error *error,
@@ -9474,6 +9498,8 @@ static gpuarena_result gpuarena__outcome_measured(gpuarena *arena, const gpuaren
     failure = gpuarena__failure_of(arena, error);
     failure.requested_bytes = requested;
     gpuarena__failure_measure(arena, &failure, need, idle);
+    if (idle && gpuarena__is_within_limits(&failure) && gpuarena__ask_capturing(arena, NULL))
+        failure.reason = GPUARENA_REASON_CAPTURE;
     return gpuarena__fail_record(arena, &failure, stream);
 }
 
@@ -9594,9 +9620,17 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
 {
     gpuarena_failure failure = gpuarena__failure_of(arena, error);
     uint64_t span = req->bytes + (req->alignment - arena->unit), over, idle, need;
+    int is_enough;                               /* free memory alone */
     if (gpuarena__is_not_for_lack(failure.reason)) return failure;
     need = gpuarena__need(arena, req, &idle);
     gpuarena__failure_measure(arena, &failure, need, idle);
+    if (gpuarena__is_within_limits(&failure)) {  /* by now another limit leaves less room? */
+        gpuarena_failure other = failure;
+        other.detail[0] = '\0';
+        (void)gpuarena__room(arena, &other.reason);
+        gpuarena__failure_measure(arena, &other, need, idle);
+        if (other.missing_bytes) failure = other;
+    }
     over = gpuarena__above(arena->stats.reserved_bytes, arena->limit);
     if (over && failure.reason == GPUARENA_REASON_OVER_LIMIT) {      /* it must cover reserved memory */
         int free_serves = !gpuarena__needs_new(req)
@@ -9605,7 +9639,8 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
                     && gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC)));
         failure.missing_bytes = free_serves ? over : gpuarena__max(failure.missing_bytes, over);
     }
-    if (over || failure.cached_bytes + failure.pending_bytes < req->bytes) return failure;
+    is_enough = failure.cached_bytes + failure.pending_bytes >= req->bytes;
+    if (over || !(is_enough || gpuarena__is_within_limits(&failure))) return failure;
     if (failure.reason == GPUARENA_REASON_DRIVER_REFUSED && !failure.missing_bytes && !failure.pending_bytes)
         return failure;                     /* the arena has enough pages, but the driver does not map them */
     if (gpuarena__is_waiting(arena, req, &failure)) {
@@ -9613,8 +9648,8 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
                                                              : GPUARENA_REASON_PENDING;
         failure.driver_call = NULL;
         failure.missing_bytes = failure.device_free_bytes = 0;
-        failure.pending_bytes = arena->stats.pending_bytes;  /* other threads went on during driver calls */
-    } else if (!gpuarena__needs_new(req)) {
+        gpuarena__failure_figures(arena, &failure);          /* other threads went on during driver calls */
+    } else if (is_enough && !gpuarena__needs_new(req)) {
         failure.reason = GPUARENA_REASON_FRAGMENTED;
         if (failure.largest_free_bytes < span) span -= failure.largest_free_bytes;
         failure.missing_bytes = span;            /* all of it, if free blocks cannot serve this request */
@@ -11805,7 +11840,7 @@ static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena
 static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (arena->family.number && bytes != arena->limit) gpuarena__limit_count(arena, 0, 0, 1);
+    if (arena->family.number && bytes != arena->limit) gpuarena__limit_count(arena, 0, 0, 1, 1);
     arena->limit = arena->config.limit_bytes = bytes;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     gpuarena__update_fast_path(arena);
@@ -12379,13 +12414,15 @@ static uint32_t gpuarena__stage_reclaim(gpuarena *arena, gpuarena__request *req,
 }
 
 /* Computes the failure that the call reports. The stages run again if the request may succeed now, because
-   other threads have freed during driver calls: a block serves it, or nothing is missing once pages move or a
-   new round has waited; or if the failure says that memory is pending, and none is any more. */
+   other threads have freed during driver calls, or given up growth: a block serves it, or nothing is missing
+   once pages move or a new round has waited; or if the failure says that memory is pending, and none is any
+   more. */
 static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     int memory = miss->error.result == GPUARENA_OUT_OF_MEMORY
         && miss->error.reason != GPUARENA_REASON_TOO_LARGE;
-    int pending, freed;
+    int pending, freed, had_room;                /* had_room: what refused it has changed since */
+    uint64_t idle;
     gpuarena__reclaim_end(arena, &miss->reclaim);
     *miss->failure = memory ? gpuarena__failure_memory(arena, req, &miss->error)
                             : gpuarena__failure_of(arena, &miss->error);
@@ -12393,7 +12430,10 @@ static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req,
     if (!memory) return 0;
     pending = miss->failure->reason == GPUARENA_REASON_PENDING;
     freed = miss->freed != arena->stats.free_count;
-    if ((freed && (pending || gpuarena__would_fit(arena, req, miss->error.reason, miss->failure)))
+    had_room = gpuarena__is_within_limits(miss->failure) && req->alignment <= arena->unit
+        && (gpuarena__need(arena, req, &idle) <= gpuarena__room(arena, NULL) || !idle
+            || !gpuarena__ask_capturing(arena, NULL));
+    if (had_room || (freed && (pending || gpuarena__would_fit(arena, req, miss->error.reason, miss->failure)))
         || (pending && !arena->stats.pending_bytes)
         || ((pending || freed) && arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, req)))
         miss->again = miss->retries++ < 8;
@@ -12402,7 +12442,7 @@ static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req,
 
 /* Calls config.pressure, without any lock. Later rounds call it again only if something has changed: frees
    here and in the tree's other arenas, whose reserved memory and limits count, too. What a round obtains and
-   gives back, because it does not serve the request, is no change. */
+   gives back, because it does not serve the request, is no change, here and there. */
 static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     gpuarena_pressure_fn *pressure = arena->config.pressure;
@@ -12415,7 +12455,7 @@ static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req
     if (arena->has_family && !gpuarena__is_tied()) {         /* with the locks open: other calls may go on */
         gpuarena__unlock_all(arena);
         frees += gpuarena__family_look(arena, &miss->reclaim, root, 1).frees;
-        changes = gpuarena__family_figures(arena, root).changes;
+        changes = gpuarena__family_figures(arena, root).falls;
         gpuarena__relock_all(arena);
     }
     if (frees == miss->pressure_frees && changes == miss->pressure_changes
