@@ -9589,15 +9589,22 @@ static int gpuarena__is_not_for_lack(gpuarena_reason reason)
         || reason == GPUARENA_REASON_ADDRESSES;
 }
 
+/* The bytes by which the arena could grow after it was refused for this reason, if so many are free on the
+   device. */
+static uint64_t gpuarena__room_after(const gpuarena *arena, gpuarena_reason reason, uint64_t device_free)
+{
+    uint64_t room = gpuarena__room(arena, NULL);
+    if (reason != GPUARENA_REASON_DRIVER_REFUSED && reason != GPUARENA_REASON_HEADROOM) return room;
+    return gpuarena__min(room, gpuarena__above(device_free, arena->config.headroom_bytes));
+}
+
 /* Tells whether idle memory, once it waits for nothing, and growth would serve a request that failed for this
    reason. */
 static int gpuarena__would_fit(const gpuarena *arena, const gpuarena__request *req, gpuarena_reason reason,
                                const gpuarena_failure *failure)
 {
-    uint64_t room = gpuarena__room(arena, NULL), idle, need = gpuarena__need(arena, req, &idle);
-    if (reason == GPUARENA_REASON_DRIVER_REFUSED || reason == GPUARENA_REASON_HEADROOM)
-        room = gpuarena__min(room, failure->driver_call ? 0
-            : gpuarena__above(failure->device_free_bytes, arena->config.headroom_bytes));
+    uint64_t idle, need = gpuarena__need(arena, req, &idle), room =
+        gpuarena__room_after(arena, reason, failure->driver_call ? 0 : failure->device_free_bytes);
     if (gpuarena__is_paged(arena, req)) room = gpuarena__round_down(room, arena->paged.page_bytes);
     return need && need <= idle + room && !gpuarena__is_not_for_lack(reason);
 }
@@ -11347,7 +11354,7 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
         gpuarena__figures then = gpuarena__family_figures(arena, top);
         uint64_t lack = gpuarena__above(then.held + bytes, then.limit);
         released += refused
-            ? gpuarena__reclaim_under(arena, reclaim->apart, top, bytes, UINT64_MAX)
+            ? gpuarena__reclaim_under(arena, reclaim->apart, top, gpuarena__min(bytes, then.held), UINT64_MAX)
             : gpuarena__reclaim_under(arena, reclaim->apart, top, 0, gpuarena__above(then.held, lack));
     }
     moved = !released && gpuarena__family_look(arena, reclaim, root, 1).frees != frees;
@@ -13450,6 +13457,21 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
     return gpuarena__outcome_measured(arena, error, bytes, need, idle, stream);
 }
 
+/* Tells whether a block that could not grow may grow by now, because other threads have freed what it lacked.
+   serial: the block's, which may be gone. */
+static int gpuarena__may_grow_now(gpuarena *arena, uint32_t index, uint64_t serial, uint64_t bytes,
+                                  const gpuarena__error *error)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t device_free = 0, need, idle;
+    if (gpuarena__is_not_for_lack(error->reason)) return 0;
+    if (error->reason == GPUARENA_REASON_DRIVER_REFUSED || error->reason == GPUARENA_REASON_HEADROOM)
+        (void)gpuarena__driver_info(arena, &device_free, NULL);
+    if (node->as.live.serial != serial || !gpuarena__node_live(node)) return 0;
+    need = gpuarena__resize_need(arena, index, bytes, &idle);
+    return gpuarena__above(need, idle) <= gpuarena__room_after(arena, error->reason, device_free);
+}
+
 /* Grows a live block in place, ending plans and reclaiming from other arenas of the tree if necessary, again
    if other threads have freed what it lacks, and clears the new part if config.scrub says so. 0 and an error;
    without an error another thread has freed, resized or exported the block. If the part cannot be cleared,
@@ -13476,8 +13498,9 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         if (again) continue;
         lack = gpuarena__resize_need(arena, index, req->bytes, &idle);
         lack = gpuarena__above(lack, idle);
-        again = gpuarena__reclaim_for(arena, lack, error, &reclaim)
-            || (freed != arena->stats.free_count && lack <= gpuarena__room(arena, NULL) && retries++ < 8);
+        again = gpuarena__reclaim_for(arena, lack, error, &reclaim);
+        if (!again && freed != arena->stats.free_count)
+            again = gpuarena__may_grow_now(arena, index, serial, req->bytes, error) && retries++ < 8;
         if (node->as.live.serial != serial || !gpuarena__node_live(node)
             || gpuarena__node_bytes(node) != had || gpuarena__is_exported(arena, index))
             again = gpuarena__set_error(error, GPUARENA_OK);
