@@ -11215,7 +11215,7 @@ typedef struct gpuarena__reclaim {
     uint64_t frees, calls;                       /* .. and its own free_count and call_count */
     uint64_t refused;                            /* the other arenas could not provide this much */
     uint64_t own;                                /* bytes that the arena held when it began to reclaim */
-    int races;                                   /* attempts that found too little while others changed it */
+    int races;                                   /* attempts that found too little while threads changed it */
     int alone;                                   /* 1: it holds the root's reclaim mutex, to its end */
     int apart;                                   /* 1: sub-arenas keep theirs, which counts as its own */
     int predicts;                                /* 1: it takes nothing at all, so no plan ends for it */
