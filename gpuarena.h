@@ -9631,13 +9631,6 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
     if (gpuarena__is_not_for_lack(failure.reason)) return failure;
     need = gpuarena__need(arena, req, &idle);
     gpuarena__failure_measure(arena, &failure, need, idle);
-    if (gpuarena__is_within_limits(&failure)) {  /* by now another limit leaves less room? */
-        gpuarena_failure other = failure;
-        other.detail[0] = '\0';
-        (void)gpuarena__room(arena, &other.reason);
-        gpuarena__failure_measure(arena, &other, need, idle);
-        if (other.missing_bytes) failure = other;
-    }
     over = gpuarena__above(arena->stats.reserved_bytes, arena->limit);
     if (over && failure.reason == GPUARENA_REASON_OVER_LIMIT) {      /* it must cover reserved memory */
         int free_serves = !gpuarena__needs_new(req)
@@ -12428,7 +12421,7 @@ static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req,
 {
     int memory = miss->error.result == GPUARENA_OUT_OF_MEMORY
         && miss->error.reason != GPUARENA_REASON_TOO_LARGE;
-    int pending, freed, had_room;                /* had_room: what refused it has changed since */
+    int pending, freed, has_room;                /* has_room: the limit that refused it has room now */
     uint64_t idle;
     gpuarena__reclaim_end(arena, &miss->reclaim);
     *miss->failure = memory ? gpuarena__failure_memory(arena, req, &miss->error)
@@ -12437,10 +12430,10 @@ static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req,
     if (!memory) return 0;
     pending = miss->failure->reason == GPUARENA_REASON_PENDING;
     freed = miss->freed != arena->stats.free_count;
-    had_room = gpuarena__is_within_limits(miss->failure) && req->alignment <= arena->unit
+    has_room = gpuarena__is_within_limits(miss->failure) && req->alignment <= arena->unit
         && (gpuarena__need(arena, req, &idle) <= gpuarena__room(arena, NULL) || !idle
             || !gpuarena__ask_capturing(arena, NULL));
-    if (had_room || (freed && (pending || gpuarena__would_fit(arena, req, miss->error.reason, miss->failure)))
+    if (has_room || (freed && (pending || gpuarena__would_fit(arena, req, miss->error.reason, miss->failure)))
         || (pending && !arena->stats.pending_bytes)
         || ((pending || freed) && arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, req)))
         miss->again = miss->retries++ < 8;
