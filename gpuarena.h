@@ -1103,8 +1103,7 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
                 GPUARENA_ALLOC_DEDICATED or config.debug, keeps it whole.
      Results    OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, CAPTURE,
                 TOO_LARGE; failure.block is the block), INVALID_ARGUMENT (bytes 0); of the pointer as
-                gpuarena_free, INVALID_ARGUMENT for NULL;
-                REENTRANT from config.pressure, to grow.
+                gpuarena_free, INVALID_ARGUMENT for NULL; REENTRANT from config.pressure, to grow.
      Cost       O(blocks that it takes); where pages move, as gpuarena_alloc.
      Driver     as gpuarena_alloc, and so is what a failure to grow leaves. */
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
@@ -9499,7 +9498,7 @@ static gpuarena_result gpuarena__outcome_measured(gpuarena *arena, const gpuaren
     failure.requested_bytes = requested;
     gpuarena__failure_measure(arena, &failure, need, idle);
     if (idle && gpuarena__is_within_limits(&failure) && gpuarena__ask_capturing(arena, NULL))
-        failure.reason = GPUARENA_REASON_CAPTURE;
+        failure.reason = GPUARENA_REASON_CAPTURE;            /* what is idle stays where it is */
     return gpuarena__fail_record(arena, &failure, stream);
 }
 
@@ -11285,7 +11284,7 @@ static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__r
 }
 
 /* Releases idle memory of the arenas under `top` except `arena`, quiet memory first, until `least` bytes are
-   released, and until top and all under it hold at most `keep`. Returns how much. */
+   released, and until at most `keep` is reserved or charged under top. Returns how much. */
 static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const gpuarena *top, uint64_t least,
                                         uint64_t keep)
 {
@@ -12442,7 +12441,7 @@ static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req,
 
 /* Calls config.pressure, without any lock. Later rounds call it again only if something has changed: frees
    here and in the tree's other arenas, whose reserved memory and limits count, too. What a round obtains and
-   gives back, because it does not serve the request, is no change, here and there. */
+   gives back, because it does not serve the request, is no change, here or in other arenas. */
 static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     gpuarena_pressure_fn *pressure = arena->config.pressure;
