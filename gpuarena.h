@@ -5506,6 +5506,26 @@ static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range
     return 0;
 }
 
+/* Takes the blocks of an idle segment out of their bins, so that no other thread gets them while the driver
+   is asked. */
+static void gpuarena__segment_claim(gpuarena *arena, const gpuarena__range *range)
+{
+    gpuarena__iterator at;
+    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
+        gpuarena__free_remove(arena, at.index);
+        at.node->size |= GPUARENA__CLAIMED;
+    }
+}
+
+static void gpuarena__segment_unclaim(gpuarena *arena, const gpuarena__range *range)
+{
+    gpuarena__iterator at;
+    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
+        at.node->size &= ~GPUARENA__CLAIMED;
+        gpuarena__free_insert(arena, at.index);
+    }
+}
+
 /* Waits for the work on one idle segment, where the driver does not, and gives the segment back. The caller
    knows that no stream is captured. The blocks are in no bin meanwhile, so that no other thread gets them. 0:
    the wait or the driver failed, and *error says why, or the segment is not idle any more. It is still held
@@ -5513,8 +5533,7 @@ static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range
 static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                        gpuarena__error *error)
 {
-    gpuarena__iterator at;
-    int waits = 0;
+    int waits;
     gpuarena_block block;
     if (gpuarena__segment_waits(arena, range, stream)
         && (!gpuarena__wait_device(arena, error) || gpuarena__segment_waits(arena, range, stream)))
@@ -5524,16 +5543,10 @@ static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, 
     block.bytes = block.resident_bytes = range->bytes;
     block.stream = GPUARENA_ANY_STREAM;
     block.state = GPUARENA_STATE_FREE;           /* memory that is given back was waited for */
-    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
-        waits |= at.node->record != 0;
-        gpuarena__free_remove(arena, at.index);
-        at.node->size |= GPUARENA__CLAIMED;
-    }
+    waits = !gpuarena__segment_idle(arena, range, 1);
+    gpuarena__segment_claim(arena, range);
     if (!gpuarena__driver_give_back(arena, range, stream, error)) {
-        for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
-            at.node->size &= ~GPUARENA__CLAIMED;
-            gpuarena__free_insert(arena, at.index);
-        }
+        gpuarena__segment_unclaim(arena, range);
         return 0;
     }
     gpuarena__range_forget(arena, range);
@@ -5548,8 +5561,11 @@ static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, 
 static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                      gpuarena__error *error)
 {
-    return !gpuarena__ask_capturing(arena, error)
-        && gpuarena__segment_give_back(arena, range, stream, error);
+    int captured;
+    gpuarena__segment_claim(arena, range);
+    captured = gpuarena__ask_capturing(arena, error);
+    gpuarena__segment_unclaim(arena, range);
+    return !captured && gpuarena__segment_give_back(arena, range, stream, error);
 }
 
 /* Obtains one range of exactly `bytes`: a segment of whole granules for which the caller has found room
@@ -12712,14 +12728,15 @@ static void gpuarena__free_slot(gpuarena *arena, uint32_t *slot, gpuarena_stream
     gpuarena__range *range = gpuarena__range_of(arena, node->address);
     uint32_t freed_on = gpuarena__freed_on(arena, node, stream);
     uint64_t dedicated = node->size & GPUARENA__DEDICATED;
+    int released = 0;
     gpuarena__note_idle_low(arena);
     gpuarena__room_end(arena, *slot);
     node->size &= ~GPUARENA__DEDICATED;
     gpuarena__live_free(arena, slot, freed_on, stream);
     range->used = gpuarena__clock(arena);
-    if (freed_on != GPUARENA__MULTI_STREAM) gpuarena__record_own(arena, freed_on);
     if (dedicated && !arena->lost && gpuarena__segment_idle(arena, range, 0))
-        (void)gpuarena__segment_release(arena, range, stream, &error);
+        released = gpuarena__segment_release(arena, range, stream, &error);
+    if (!released && freed_on != GPUARENA__MULTI_STREAM) gpuarena__record_own(arena, freed_on);
     arena->stats.driver_error_count += error.result != GPUARENA_CAPTURE && error.result != GPUARENA_OK;
 }
 
