@@ -9618,8 +9618,9 @@ static uint64_t gpuarena__room_after(const gpuarena *arena, gpuarena_reason reas
 static int gpuarena__would_fit(const gpuarena *arena, const gpuarena__request *req, gpuarena_reason reason,
                                const gpuarena_failure *failure)
 {
-    uint64_t idle, need = gpuarena__need(arena, req, &idle), room =
-        gpuarena__room_after(arena, reason, failure->driver_call ? 0 : failure->device_free_bytes);
+    uint64_t device_free = failure->driver_call ? 0 : failure->device_free_bytes,
+             room = gpuarena__room_after(arena, reason, device_free),
+             idle, need = gpuarena__need(arena, req, &idle);
     if (gpuarena__is_paged(arena, req)) room = gpuarena__round_down(room, arena->paged.page_bytes);
     return need && need <= idle + room && !gpuarena__is_not_for_lack(reason);
 }
@@ -12445,6 +12446,7 @@ static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req,
     if (!memory) return 0;
     pending = miss->failure->reason == GPUARENA_REASON_PENDING;
     freed = miss->freed != arena->stats.free_count;
+    /* no such room helps if a segment may start misaligned, or a capture keeps idle memory from moving */
     has_room = gpuarena__is_within_limits(miss->failure) && req->alignment <= arena->unit
         && (gpuarena__need(arena, req, &idle) <= gpuarena__room(arena, NULL) || !idle
             || !gpuarena__ask_capturing(arena, NULL));
