@@ -289,7 +289,8 @@ static int compare_outputs(compare *self, problem *why)
         return problem_set(why, EXIT_USAGE, "--out: expected a file other than stdout, where what compare says goes");
     }
     if (!self->report.output_count || self->asked->values[CLI_FAIL_IF].given) return 0;
-    return problem_set(why, EXIT_USAGE, "--out: of verdicts on rules: give --fail-if too");
+    return problem_set(why, EXIT_USAGE, "--out %s: holds verdicts on rules: give --fail-if too",
+                       self->report.outputs->kind->name);
 }
 
 /* With rules it is those that fail. */

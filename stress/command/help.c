@@ -130,7 +130,7 @@ static int help_list(FILE *out, const char *topic, problem *why)
         lists[index].list(out);
         known = 1;
     }
-    return known ? 0 : problem_set(why, EXIT_USAGE, "no list of '%s'%s; there is workloads, policies, devices",
+    return known ? 0 : problem_set(why, EXIT_USAGE, "no list of '%s'%s; there are workloads, policies, devices",
                                    topic, nearest_hint(&search, hint, sizeof hint));
 }
 
@@ -532,7 +532,7 @@ static int help_write(FILE *out, const char *topic, problem *why)
     for (size_t index = 0; policy_kind_at(index, &kind); index++) nearest_offer(&search, kind.shown);
     for (size_t index = 0; index < CLI_COUNT; index++) nearest_offer(&search, cli_options[index].name);
     for (int column = 0; column < COLUMN_COUNT; column++) nearest_offer(&search, row_table[column].name);
-    return problem_set(why, EXIT_USAGE, "no help on '%s'%s; there is %s, and each workload, policy, "
+    return problem_set(why, EXIT_USAGE, "no help on '%s'%s; there are pages on %s, and each workload, policy, "
                        "option, column and kind of --out", topic, nearest_hint(&search, hint, sizeof hint),
                        help_names(names, sizeof names, ", "));
 }

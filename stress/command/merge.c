@@ -113,7 +113,7 @@ static int merge_formats(const merge *self, problem *why)
     for (size_t index = 0; !self->report.gates.rule_count && index < self->report.output_count; index++) {
         const char *name = self->report.outputs[index].kind->name;
         if (!strcmp(name, "csv")) continue;
-        return problem_set(why, EXIT_USAGE, "--out %s: of verdicts on rules: give --fail-if too", name);
+        return problem_set(why, EXIT_USAGE, "--out %s: holds verdicts on rules: give --fail-if too", name);
     }
     return 0;
 }

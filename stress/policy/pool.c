@@ -4,6 +4,7 @@
 
 enum { POOL_DRIVER_ALIGNMENT = 256 };            /* cudaMalloc's */
 
+/* It is the user's mistake to ask for what no device, or not this one, can do. */
 static int pool_open_arena(pool *self, const policy *chosen, problem *why)
 {
     gpuarena_config config = chosen->config;
@@ -15,8 +16,8 @@ static int pool_open_arena(pool *self, const policy *chosen, problem *why)
         char text[400];
         gpuarena_last_failure(NULL, &failure);
         gpuarena_failure_text(&failure, text, sizeof text);
-        return problem_set(why, result == GPUARENA_INVALID_CONFIG ? EXIT_USAGE : EXIT_HARNESS,
-                           "policy '%s': no arena: %s", chosen->text,
+        int is_usage = result == GPUARENA_INVALID_CONFIG || result == GPUARENA_NOT_SUPPORTED;
+        return problem_set(why, is_usage ? EXIT_USAGE : EXIT_HARNESS, "policy '%s': no arena: %s", chosen->text,
                            text + (strncmp(text, own, strlen(own)) ? 0 : strlen(own)));
     }
     gpuarena_get_config(self->arena, &config);

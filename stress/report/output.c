@@ -138,7 +138,7 @@ static int output_send(const char *path, const output_kind *kind, int is_summary
     kind->write(file.stream, of);
     int cause = output_file_close(&file);
     if (!cause) return 0;
-    return problem_set(why, EXIT_HARNESS, is_summary ? "%s: not all was written: %s%s"
+    return problem_set(why, EXIT_HARNESS, is_summary ? "GITHUB_STEP_SUMMARY: %s: not all was written: %s%s"
                        : "%s: not all was written: %s (--out %s)", path,
                        cause > 0 ? strerror(cause) : "write error", is_summary ? "" : kind->name);
 }
