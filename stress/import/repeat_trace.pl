@@ -19,13 +19,15 @@ die "usage: $0 FILE STEPS [same|shuffled|growing|perturbed|mixed|skipped]\n"
 my $state = 1;
 sub draw { my ($bound) = @_; $state = ($state * 1103515245 + 12345) % 2147483648; return int($state / 65536) % $bound }
 
+sub refuse { my ($why) = @_; print STDERR "repeat_trace.pl: $name: $why\n"; exit 2 }
+
 # The operations of one step: [block, bytes], or [block] where it is freed; what is live at the end is freed there.
 sub read_trace {
     my ($file) = @_;
     my (@ops, %live, $count);
     while (<$file>) {
         if (/^a (\d+) (\d+)/) { $live{$1} = ++$count; push @ops, [$count, $2] }
-        elsif (/^f (\d+)/) { push @ops, [delete $live{$1}] }
+        elsif (/^f (\d+)/) { push @ops, [delete $live{$1} // refuse("line $.: $1 is not live")] }
     }
     return (@ops, map { [$_] } sort { $a <=> $b } values %live);
 }
@@ -34,16 +36,19 @@ sub read_intervals {
     my ($file) = @_;
     my (@events, $count);
     while (<$file>) {
-        my ($id, $lower, $upper, $bytes) = /^(\d+),(\d+),(\d+),(\d+)/ or next;
-        next if $lower >= $upper;
+        my ($lower, $upper, $bytes) = /^[^,]+,(\d+),(\d+),(\d+)/ or refuse("line $.: expected id,lower,upper,size");
+        refuse("line $.: lower is $lower and upper $upper, expected lower < upper") if $lower >= $upper;
         $count++;
         push @events, [$lower, 1, $count, $bytes], [$upper, 0, $count];
     }
     return map { [@$_[2 .. $#$_]] } sort { $a->[0] <=> $b->[0] || $a->[1] <=> $b->[1] || $a->[2] <=> $b->[2] } @events;
 }
 
-open my $file, '<', $name or die "$name: $!\n";
-my @step = <$file> =~ /^gpuarena-trace 1/ ? read_trace($file) : read_intervals($file);
+open my $file, '<', $name or refuse($!);
+my $first = <$file> // '';
+my @step = $first =~ /^gpuarena-trace 1\s*$/ ? read_trace($file)
+         : $first =~ /^id,lower,upper,size/   ? read_intervals($file)
+         : refuse('expected gpuarena-trace 1, or intervals: id,lower,upper,size');
 my $id = 0;
 print "gpuarena-trace 1\n";
 for my $number (0 .. $steps - 1) {
