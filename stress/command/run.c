@@ -227,7 +227,8 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     program_say("%s: %s: %s\n", label, made->cells[COLUMN_STATUS].text, made->note);
     /* only the same search shows it again; else the run is cut where it failed */
     const int is_search = self->report.list.kind == ROW_BATCH;
-    const int is_cut = !is_search && outcome.needed_ops < workload->stream.alloc_count + workload->stream.free_count;
+    const int is_cut = !is_search && outcome.needed_ops < workload->stream.alloc_count + workload->stream.free_count
+        && pass_cut_fits(&workload->stream, outcome.needed_ops);
     const repro line = { is_search ? self->asked->command : "run", self->asked, self->plan.device, workload->text,
                          chosen->text, 0, is_search ? self->plan.repeats : 0,
                          is_cut ? outcome.needed_ops : UINT64_MAX, outcome.limit_bytes, outcome.capacity_bytes,

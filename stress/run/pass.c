@@ -204,6 +204,18 @@ int pass_streams_fit(const op_stream *stream, problem *why)
     return pass_streams_find(&trial, stream, why);
 }
 
+int pass_cut_fits(const op_stream *stream, uint64_t ops)
+{
+    uint64_t counted = 0, before = 0, behind = 0;            /* the latter: threads with kernels, by bit */
+    for (size_t index = 0; index < stream->op_count; index++) {
+        const op_kind kind = stream->ops[index].kind;
+        uint64_t *threads = counted < ops ? &before : &behind;
+        if (kind == OP_KERNEL) *threads |= UINT64_C(1) << op_stream_thread(stream, index);
+        counted += kind == OP_ALLOC || kind == OP_FREE;
+    }
+    return op_stream_threads(stream) < 2 || !(behind & ~before);
+}
+
 /* ---- Drives every op of a stream through a pool, and after each one measures and verifies */
 
 enum { PASS_ROUND = PASS_STEADY_KINDS + 1, PASS_PROGRESS_OPS = 4096 };

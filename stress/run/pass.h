@@ -15,6 +15,9 @@
 
 /* Whether there are few enough streams for a pass: 0, or -1 and a problem, EXIT_USAGE. */
 int pass_streams_fit(const op_stream *stream, problem *why);
+/* Whether the first so many allocations and frees of several threads alone do what they do in the whole: each thread
+   that has kernels has one by then, so that its allocations do not stand for work. 1 of one thread. */
+int pass_cut_fits(const op_stream *stream, uint64_t ops);
 
 typedef struct pass_settings {
     device_config device;
