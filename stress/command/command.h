@@ -27,9 +27,9 @@ COMMANDS(X)
 /* The program build/bench: as act. */
 int bench_command(const cli *asked, problem *why);
 
-/* The latter of one rule, against a command line of run, capacity, batch or holes, before anything runs; besides: the
-   policy that runs without being asked for, or "". */
-int run_check_reference(const plan *made, const rule *asked, const char *besides, problem *why);
+/* Rules against a command line of run, capacity, batch or holes, before anything runs: each is about a row, and the
+   policy that it compares with runs. besides: the policy that runs without being asked for, or "". */
+int run_check_rules(const plan *made, const gate *gates, const char *besides, problem *why);
 
 extern const command *const command_table[];     /* all of them, then NULL */
 const command *command_find(const char *name);   /* NULL: there is none */

@@ -430,47 +430,44 @@ static const help_topic help_topics[] = {
 
 /* ---- What has a name: a workload, policy, option, column or kind of --out. Each is written, and counted */
 
-static int help_named_policy(FILE *out, const char *name)
+/* 1: the name is the one that is looked for; else it may be meant. NULL is none. */
+static int help_is(const char *name, const char *typed, nearest *search)
 {
-    char short_name[64];
-    policy_kind kind;
-    int count = 0;
-    snprintf(short_name, sizeof short_name, "%s", name);
-    policy_name_shorten(short_name);
-    for (size_t index = 0; !count && policy_kind_at(index, &kind); index++) {
-        if (strcmp(kind.name, short_name)) continue;
-        fputs("a policy, for -p\n", out);
-        help_policy_page(out, &kind);
-        count++;
-    }
-    return count;
+    nearest_offer(search, name);
+    return name && !strcmp(name, typed);
 }
 
-static int help_named(FILE *out, const char *name)
+static int help_named(FILE *out, const char *name, nearest *search)
 {
     const char *option = name + (strncmp(name, "--", 2) ? 0 : 2);
-    const row_column column = column_find(name);
+    policy_kind kind;
     int count = 0;
     for (size_t index = 0; workload_family_at(index); index++) {
-        if (strcmp(workload_family_at(index)->name, name)) continue;
+        if (!help_is(workload_family_at(index)->name, name, search)) continue;
         int is_replay = !strcmp(name, "replay");
         fprintf(out, "a workload, for -w; %s:\n", is_replay ? "replay:FILE" : "NAME:key=value,.. with these keys");
         help_workload_page(out, index);
         if (is_replay) help_recordings(out);
         count++;
     }
-    count += help_named_policy(out, name);
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) {
+        if (!help_is(kind.name, name, search) && !help_is(kind.shown, name, search)) continue;
+        fputs("a policy, for -p\n", out);
+        help_policy_page(out, &kind);
+        count++;
+    }
     for (size_t index = 0; index < CLI_COUNT; index++) {
-        if (strcmp(cli_options[index].name, option)) continue;
+        if (!help_is(cli_options[index].name, option, search)) continue;
         cli_help_option(out, &cli_options[index]);
         count++;
     }
-    if (column != COLUMN_COUNT) {
+    for (int column = 0; column < COLUMN_COUNT; column++) {
+        if (!help_is(row_table[column].name, name, search)) continue;
         fprintf(out, "%s, a column of --out csv: %s\n", name, row_table[column].note);
         count++;
     }
     for (const output_kind *const *each = output_kinds; *each; each++) {
-        if (strcmp((*each)->name, name)) continue;
+        if (!help_is((*each)->name, name, search)) continue;
         help_wrapped(out, fprintf(out, "%s, a kind of --out: ", name), (*each)->note);
         count++;
     }
@@ -521,17 +518,9 @@ static int help_write(FILE *out, const char *topic, problem *why)
         fputs(help_bottom, out);
         return 0;
     }
-    if (help_named(out, topic)) return 0;
     nearest search = nearest_to(topic);
-    policy_kind kind;
     for (size_t index = 0; index < HELP_TOPICS; index++) nearest_offer(&search, help_topics[index].name);
-    for (size_t index = 0; workload_family_at(index); index++) {
-        nearest_offer(&search, workload_family_at(index)->name);
-    }
-    for (size_t index = 0; policy_kind_at(index, &kind); index++) nearest_offer(&search, kind.name);
-    for (size_t index = 0; policy_kind_at(index, &kind); index++) nearest_offer(&search, kind.shown);
-    for (size_t index = 0; index < CLI_COUNT; index++) nearest_offer(&search, cli_options[index].name);
-    for (int column = 0; column < COLUMN_COUNT; column++) nearest_offer(&search, row_table[column].name);
+    if (help_named(out, topic, &search)) return 0;
     return problem_set(why, EXIT_USAGE, "no help on '%s'%s; there are pages on %s, and each workload, policy, "
                        "option, column and kind of --out", topic, nearest_hint(&search, hint, sizeof hint),
                        help_names(names, sizeof names, ", "));

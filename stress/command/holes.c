@@ -152,19 +152,6 @@ static int holes_count(holes *self, problem *why)
     return result < 0 ? -1 : 0;
 }
 
-/* A rule that is about no row is told before anything is measured, as is a policy that nobody is. */
-static int holes_rules(const holes *self, problem *why)
-{
-    for (size_t index = 0; index < self->report.gates.rule_count; index++) {
-        const rule *each = &self->report.gates.rules[index];
-        size_t at = 0;
-        while (at < self->plan.policy_count && !rule_matches(each, "", self->plan.policies[at].text)) at++;
-        if (at == self->plan.policy_count) return rule_about_none(each, "", self->plan.policies[0].text, why);
-        if (run_check_reference(&self->plan, each, "", why)) return -1;
-    }
-    return 0;
-}
-
 static int holes_start(holes *self, problem *why)
 {
     const cli_value *values = self->asked->values;
@@ -177,7 +164,7 @@ static int holes_start(holes *self, problem *why)
     }
     if (report_parse(&self->report, why)
         || plan_device(&self->plan, self->asked, why) || plan_policies(&self->plan, self->asked, why)
-        || gate_parse(&self->report.gates, self->asked, ROW_HOLES, why) || holes_rules(self, why)
+        || gate_parse(&self->report.gates, self->asked, ROW_HOLES, why) || run_check_rules(&self->plan, &self->report.gates, "", why)
         || report_try(&self->report, NULL, why) || plan_present(&self->plan, why)
         || rounds_second_thread(why)) return -1;
     if (!values[CLI_NO_TIMING].given) {
@@ -212,7 +199,6 @@ static int holes_all(holes *self, problem *why)
         program_say("%s: what is finished is written\n", interrupt_name());
     }
     if (gate_judge(&made->gates, &made->list, NULL, why)) return -1;
-    if (values[CLI_QUIET].given) gate_tell(stderr, &made->gates);
     return report_write(made, why);
 }
 

@@ -24,7 +24,7 @@ static int run_compares(const plan *made, const rule *asked, const policy *with)
     return made->workload_count == 0;
 }
 
-int run_check_reference(const plan *made, const rule *asked, const char *besides, problem *why)
+static int run_check_reference(const plan *made, const rule *asked, const char *besides, problem *why)
 {
     problem unknown = { 0, "" };
     if (!asked->reference || rule_refers_to_base(asked) || !strcmp(asked->reference, besides)) return 0;
@@ -88,16 +88,21 @@ static int run_check_plan(row_kind kind, const cli *asked, const plan *made, int
     return problem_set(why, EXIT_USAGE, "--repeat auto: not in shards, whose rows must be known; expected a number");
 }
 
-/* Each is about some row, else it would never say anything; the policy that it compares with runs, or is raw, which
-   run adds. */
-static int run_check_rules(const plan *made, const gate *gates, row_kind kind, problem *why)
+/* Each is about some row, else it would never say anything; holes has no workloads, and rows of each policy. */
+int run_check_rules(const plan *made, const gate *gates, const char *besides, problem *why)
 {
+    const size_t count = made->cases ? made->case_count : made->policy_count;
     for (size_t index = 0; index < gates->rule_count; index++) {
         const rule *asked = &gates->rules[index];
-        const plan_case *each = made->cases, *last = each + made->case_count - 1;
-        while (each <= last && !rule_matches(asked, each->workload->text, each->chosen->text)) each++;
-        if (each > last) return rule_about_none(asked, last->workload->text, last->chosen->text, why);
-        if (run_check_reference(made, asked, row_is_run(kind) ? "raw" : "", why)) return -1;
+        const char *workload = "", *name = "";
+        int is_about = 0;
+        for (size_t at = 0; at < count && !is_about; at++) {
+            if (made->cases) workload = made->cases[at].workload->text;
+            name = made->cases ? made->cases[at].chosen->text : made->policies[at].text;
+            is_about = rule_matches(asked, workload, name);
+        }
+        if (!is_about) return rule_about_none(asked, workload, name, why);
+        if (run_check_reference(made, asked, besides, why)) return -1;
     }
     return 0;
 }
@@ -331,7 +336,6 @@ static int run_finish(run *self, problem *why)
     made->environment = plan_environment(&self->plan);
     if (self->plan.workload_count == 1) made->stream = &self->plan.workloads[0].stream;
     int failed = gate_judge(&made->gates, &made->list, NULL, &unjudged);
-    if (!failed && self->asked->values[CLI_QUIET].given) gate_tell(stderr, &made->gates);
     if (!failed && gate_failed(&made->gates)) run_raise(self, EXIT_GATE);
     if (report_write(made, why)) return -1;
     if (failed) *why = unjudged;
@@ -371,7 +375,7 @@ static int run_all(run *self, problem *why)
         || report_parse(&self->report, why) || plan_make(&self->plan, asked, why)
         || run_check_plan(self->report.list.kind, asked, &self->plan, self->mark.count > 1, why)
         || gate_parse(&self->report.gates, asked, self->report.list.kind, why)
-        || run_check_rules(&self->plan, &self->report.gates, self->report.list.kind, why)
+        || run_check_rules(&self->plan, &self->report.gates, is_run ? run_baseline.text : "", why)
         || shard_start(&self->mark, asked, &self->plan, self->length.most, why)
         || report_try(&self->report, &self->plan, why) || plan_present(&self->plan, why)) return -1;
     if (values[CLI_VERBOSE].given && !is_quiet) run_tell(&self->plan, is_run && self->plan.timed, stderr);

@@ -364,6 +364,6 @@ int report_write(const report *self, problem *why)
         const table_style style = table_style_for(shown, self->asked->values[CLI_COLOR].text);
         table_write(shown, &self->list, self->environment, &style);
         gate_write(shown, &self->gates);
-    }
+    } else gate_tell(stderr, &self->gates);
     return output_finish(stdout, why) || failed ? -1 : 0;
 }

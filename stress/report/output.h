@@ -83,7 +83,8 @@ int  report_try(const report *self, const struct plan *of, problem *why);
    Markdown for people who look at a job's page, added to the file that GITHUB_STEP_SUMMARY names. EXIT_HARNESS: not
    all of it arrived. */
 int  report_files(const report *self, problem *why);
-/* Those; then, unless -q, the table for people and the verdicts, on whichever of stdout and stderr is left. */
+/* Those; then the table for people and the verdicts, on whichever of stdout and stderr is left. With -q: on stderr
+   the verdicts that do not pass. */
 int  report_write(const report *self, problem *why);
 
 #endif
