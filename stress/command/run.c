@@ -206,7 +206,7 @@ static int run_row(const run *self, const runner_job *job, row *made, runner_out
 static int run_one(run *self, const plan_workload *workload, const policy *chosen, int is_baseline)
 {
     char label[256], shown[200];
-    runner_outcome outcome = { PASS_OK, 0, 0, 0, 0 };
+    runner_outcome outcome = { .status = PASS_OK };
     row *made = &self->report.list.rows[self->report.list.count++];
     const runner_job job = { &self->plan, workload, chosen, is_baseline, run_parts(self, is_baseline) };
     snprintf(label, sizeof label, "%s/%s", workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
@@ -233,7 +233,7 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     /* only the same search shows it again; else the run is cut where it failed */
     const int is_search = self->report.list.kind == ROW_BATCH;
     const int is_cut = !is_search && outcome.needed_ops < workload->stream.alloc_count + workload->stream.free_count
-        && pass_cut_fits(&workload->stream, outcome.needed_ops);
+        && (!outcome.is_lost || pass_cut_fits(&workload->stream, outcome.needed_ops));
     const repro line = { is_search ? self->asked->command : "run", self->asked, self->plan.device, workload->text,
                          chosen->text, 0, is_search ? self->plan.repeats : 0,
                          is_cut ? outcome.needed_ops : UINT64_MAX, outcome.limit_bytes, outcome.capacity_bytes,

@@ -213,7 +213,7 @@ int pass_cut_fits(const op_stream *stream, uint64_t ops)
         if (kind == OP_KERNEL) *threads |= UINT64_C(1) << op_stream_thread(stream, index);
         counted += kind == OP_ALLOC || kind == OP_FREE;
     }
-    return op_stream_threads(stream) < 2 || !(behind & ~before);
+    return !(behind & ~before);
 }
 
 /* ---- Drives every op of a stream through a pool, and after each one measures and verifies */
@@ -294,6 +294,7 @@ static int pass_stop(pass *run, pass_status status, const char *format, ...)
 static int pass_stuck(pass *run, int failed)
 {
     if (!failed) return 0;
+    run->result->is_lost = 1;
     return pass_stop(run, PASS_ERROR, "op %" PRIu64 ": %.400s", run->op, run->why.text);
 }
 
@@ -314,6 +315,7 @@ static int pass_failed(pass *run, uint32_t block, const char *call, gpuarena_res
         || result == GPUARENA_NOT_SUPPORTED || result == GPUARENA_CAPTURE || !run->oracle) {
         pool_refusal refusal;
         pool_last_refusal(&run->pool, &refusal);
+        run->result->is_lost = result == GPUARENA_DEVICE_LOST;
         return pass_stop(run, PASS_ERROR, "op %" PRIu64 ": %s: %s: %.300s", run->op, call,
                          gpuarena_result_name(result), refusal.text);
     }

@@ -15,8 +15,8 @@
 
 /* Whether there are few enough streams for a pass: 0, or -1 and a problem, EXIT_USAGE. */
 int pass_streams_fit(const op_stream *stream, problem *why);
-/* Whether the first so many allocations and frees of several threads alone do what they do in the whole: each thread
-   that has kernels has one by then, so that its allocations do not stand for work. 1 of one thread. */
+/* Whether the first so many allocations and frees alone give the device the same work as in the whole: each thread
+   that has kernels has one by then, so that its allocations do not stand for work. */
 int pass_cut_fits(const op_stream *stream, uint64_t ops);
 
 typedef struct pass_settings {
@@ -66,6 +66,7 @@ typedef struct pass_result {
     uint64_t     needed_ops;                     /* .. and how many allocations and frees lead to it; 0: the device
                                                     could not be opened */
     int          is_unopened;                    /* ERROR: the policy could not be opened on the device */
+    int          is_lost;                        /* ERROR: the device is lost: whatever it is given next fails, too */
     int          kept;                           /* memory could not be given back to the device: ERROR */
 } pass_result;
 

@@ -92,6 +92,7 @@ static void runner_results(const runner_job *job, const pass_result *result, row
     runner_oom(&result->oom, job->made->settings.times, made);
     runner_status(result->status, result->message, made, outcome);
     outcome->needed_ops = result->needed_ops;
+    outcome->is_lost = result->is_lost;
     outcome->kept = result->kept;
 }
 

@@ -19,7 +19,7 @@ typedef struct runner_outcome {
     pass_status status;
     uint64_t    needed_ops;                      /* VERIFY_FAILED, ERROR: allocations and frees that lead to it;
                                                     0: the device could not be opened */
-    int         kept;                            /* memory could not be given back to the device */
+    int         is_lost, kept;                   /* the device is lost; memory could not be given back to it */
     uint64_t    limit_bytes, capacity_bytes;     /* it needs this limit, a simulated device this large; 0: as asked */
 } runner_outcome;
 
