@@ -164,7 +164,8 @@ static int holes_start(holes *self, problem *why)
     }
     if (report_parse(&self->report, why)
         || plan_device(&self->plan, self->asked, why) || plan_policies(&self->plan, self->asked, why)
-        || gate_parse(&self->report.gates, self->asked, ROW_HOLES, why) || run_check_rules(&self->plan, &self->report.gates, "", why)
+        || gate_parse(&self->report.gates, self->asked, ROW_HOLES, why)
+        || run_check_rules(&self->plan, &self->report.gates, "", why)
         || report_try(&self->report, NULL, why) || plan_present(&self->plan, why)
         || rounds_second_thread(why)) return -1;
     if (!values[CLI_NO_TIMING].given) {
