@@ -20,7 +20,7 @@ typedef struct schedule_fiber {
     const char *waits_in;
     int64_t     priority;                        /* the highest runs */
     int         is_done;
-    int         is_pausing;                      /* waits in a loop, until its next step elsewhere */
+    int         is_pausing;                      /* has waited in a loop since time passed */
 } schedule_fiber;
 
 typedef struct schedule_step { int fiber; const char *what; } schedule_step;
@@ -120,7 +120,6 @@ static inline void schedule_lower(void)
 static inline void schedule_point(const char *what)
 {
     if (!schedule_is_on()) return;
-    schedule.fibers[schedule.current].is_pausing = 0;
     schedule_note(what);
     for (int at = 0; at < SCHEDULE_CHANGES; at++) if (schedule.changes[at] == schedule.steps) schedule_lower();
     schedule_next();
@@ -135,12 +134,15 @@ static inline void schedule_yield(const char *what)
     schedule_next();
 }
 
-/* Can another one do more than wait in a loop? */
-static inline int schedule_is_busy(void)
+/* The running fiber waits in a loop. 1: time may pass, as all that can run have waited so since it did. */
+static inline int schedule_pauses(void)
 {
+    if (!schedule_is_on()) return 1;
+    schedule.fibers[schedule.current].is_pausing = 1;
     for (int at = 0; at < schedule.fiber_count; at++)
-        if (at != schedule.current && schedule_can_run(at) && !schedule.fibers[at].is_pausing) return 1;
-    return 0;
+        if (schedule_can_run(at) && !schedule.fibers[at].is_pausing) return 0;
+    for (int at = 0; at < schedule.fiber_count; at++) schedule.fibers[at].is_pausing = 0;
+    return 1;
 }
 
 /* Until schedule_wake of the same thing. */

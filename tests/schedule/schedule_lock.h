@@ -120,8 +120,7 @@ static inline void gpuarena__pause(uint32_t times)
 {
     (void)times;
     if (lock_blocks_all()) schedule_blame("a pause inside a lock that every call needs");
-    if (lock_time_passes && !schedule_is_busy()) lock_time_passes();
-    if (schedule_is_on()) schedule.fibers[schedule.current].is_pausing = 1;
+    if (schedule_pauses() && lock_time_passes) lock_time_passes();
     schedule_yield("pause");
 }
 

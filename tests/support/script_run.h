@@ -134,6 +134,7 @@ static void judge_refusal(const outcome *made)
     int misuse = is_misuse(made->result);
     if (callbacks.observer[0] && !call.is_inside) return;    /* what its calls were refused was recorded later */
     gpuarena_last_failure(NULL, &of_thread);
+    if (made->traits & PREDICTS && !misuse && !is_exact()) return;       /* it is not recorded */
     if (call.arena < 0 || !is_exact()) {
         if (of_thread.result != made->result) blame("the thread's record is another");
         return;
