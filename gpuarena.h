@@ -704,7 +704,8 @@ typedef struct gpuarena_live {                   /* a group of live blocks, in a
     uint32_t tag;
 } gpuarena_live;
 
-/* ---- why a call failed. Figures are those at the end of the failed call, before any other call. */
+/* ---- why a call failed. Figures are those at the end of the failed call, before any other call; if
+   config.pressure let it fail, those that it was told. */
 typedef struct gpuarena_failure {
     uint64_t serial;                             /* counts an arena's failures from 1; 0: there was none */
     gpuarena_result result;

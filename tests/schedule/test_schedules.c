@@ -46,12 +46,12 @@ static void swap(int from, int to)
 
 static int is_of_memory(device_entry entry) { return entry <= ENTRY_unmap; }
 
-/* When more is asked for. */
-static void judge_limits(device_entry entry)
+/* When more is asked for. What others have that a capture keeps may be above a limit that was lowered. */
+static void judge_limits(const gpuarena_driver *self, device_entry entry)
 {
     for (int at = 0; at < world.arena_count && (entry == ENTRY_obtain || entry == ENTRY_create); at++) {
         const gpuarena *arena = world.arenas[at].ptr;
-        if (arena && !world.arenas[at].is_over
+        if (arena && !world.arenas[at].is_over && self == device.holders[at].table
             && arena->stats.reserved_bytes + arena->growing > device.holders[at].ceiling)
             blame("in %s: reserved + growing is above the limit", device_entries[entry]);
     }
@@ -65,7 +65,7 @@ static void judge_call(const gpuarena_driver *self, device_entry entry)
         blame("driver %s is called inside a lock that every call needs", device_entries[entry]);
     for (int at = 0; at <= OUTSIDE && is_of_memory(entry); at++)
         if (inside[at] == self) blame("driver %s is called while another call is in progress", device_entries[entry]);
-    judge_limits(entry);
+    judge_limits(self, entry);
 }
 
 /* The first thread's call waits, once, if `hold` says so. */
@@ -90,7 +90,7 @@ static void at_call(const gpuarena_driver *self, device_entry entry, int ends)
     if (!schedule_is_on()) return;
     schedule_point(device_entries[entry]);
     hold_call(entry);
-    judge_limits(entry);
+    judge_limits(self, entry);
 }
 
 /* ---- threads */

@@ -630,13 +630,25 @@ static void do_reset(words *w)                   /* reset [on STREAM] */
     count_freed(world.arena);
 }
 
+/* What is to be freed, before others have its addresses. */
+static void count_since(int arena, uint64_t mark, uint32_t tag)
+{
+    gpuarena_block found;
+    for (int at = 0; at < world.block_count; at++) {
+        block_entry *block = &world.blocks[at];
+        if (block->live && block->arena == arena && !gpuarena_lookup(world.arenas[arena].ptr, block->ptr, &found)
+            && found.ptr == block->ptr && found.serial > mark && (!tag || found.tag == tag)) block->live = 0;
+    }
+}
+
 static void do_since(words *w)                   /* since MARK [tag NAME] [on STREAM]: frees what came after it */
 {
     uint32_t tag = take_word(&w->in, "tag") ? read_tag(&w->in) : 0;
     read_form(w, "O");
     world.arenas[w->arena].is_uncounted = 1;
+    if (threads.are_on) count_since(w->arena, w->bytes, tag);
     w->result = gpuarena_free_since(calling(w->arena), w->bytes, tag, stream_handle(w->stream));
-    count_freed(world.arena);
+    if (!threads.are_on) count_freed(world.arena);
 }
 
 /* ---- between processes, both of them this one */
@@ -770,7 +782,8 @@ static void do_await(words *w)                   /* await NAME: until it is told
     while (!told->value && !place.trouble[0]) threads.wait(told, told->name);
 }
 
-/* look [NAME]: sums hold, whatever other threads do, and the block is live; without one, the books are in order */
+/* look [NAME]: sums hold, whatever other threads do, and the block is live; without one, the books are in order, which
+   a callback cannot ask */
 static void do_look(words *w)
 {
     gpuarena *arena = arena_now();
@@ -780,7 +793,7 @@ static void do_look(words *w)
     gpuarena_get_stats(arena, &stats);
     if (wrong_sums(&stats)) blame("%s", wrong_sums(&stats));
     if (at_end(&w->in)) {
-        if (gpuarena_check(arena, message, sizeof message)) blame("check: %s", message);
+        if (!call.is_inside && gpuarena_check(arena, message, sizeof message)) blame("check: %s", message);
         return;
     }
     read_form(w, "p");

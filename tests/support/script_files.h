@@ -19,7 +19,7 @@ static void set_turn(uint64_t nth)
 }
 
 /* Lines | are threads', || those of the one before: they run side by side, and what comes behind waits for all. */
-static char thread_texts[4][2 * LINE_BYTES];
+static char thread_texts[4][8 * LINE_BYTES];
 static int thread_count;
 
 static void read_thread(const char *line)
@@ -30,8 +30,8 @@ static void read_thread(const char *line)
         return;
     }
     char *text = thread_texts[goes_on ? thread_count - 1 : thread_count++];
-    size_t length = goes_on ? strlen(text) : 0;
-    snprintf(text + length, sizeof thread_texts[0] - length, "%s; ", line + 1 + goes_on);
+    size_t length = goes_on ? strlen(text) : 0, most = sizeof thread_texts[0] - length;
+    if ((size_t)snprintf(text + length, most, "%s; ", line + 1 + goes_on) >= most) blame("a thread is too long");
 }
 
 static void run_threads(uint64_t nth)
