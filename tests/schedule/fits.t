@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # Programs of two or three threads at random, in each of which everything fits: nobody may be refused, in any order of the
 # threads. An arena alone or a tree; pages, blocks of one size in pages or segments; a limit or the device in the way; idle
-# memory where it is not needed; trims, reserves, resizes, steps that come again. test_schedules runs them, and judges all else.
+# memory where it is not needed; trims, reserves, resizes, steps that come again; marks, streams that go, whose handles come
+# again, arenas that come and go. test_schedules runs them, and judges all else.
 # What fails is made small by hand, and becomes a case of fits.script.
 # Runs once: test_schedules has its own copy of the header.
 # GPUARENA_FITS=N programs from GPUARENA_FITS_SEED=N, each in GPUARENA_FITS_ORDERS=N orders.
@@ -33,7 +34,7 @@ sub draw_traits {
     %is = (paged => $kind eq 'pages' || ($kind eq 'small' && chance(.7)), small => $kind eq 'small',
            tree => $kind ne 'small' && chance(.5), same => chance(.25), device => chance(.25));
     $is{tower} = $is{tree} && chance(.3);
-    $unit = pick(.25, .5, 1);
+    $unit = pick(.0625, .25, .5, 1);
     @arenas = $is{tree} ? (qw(one two three))[0 .. pick(1, 2)] : ('full');
     $names = 0;
 }
@@ -105,18 +106,50 @@ sub do_use {
     push @{ $self->{commands} }, "use $block->{name} on " . stream();
 }
 
+# Blocks that come and go as one: `sizes` MiB, on a stream, for each of which a command is made; then what frees them all.
+sub do_passing {
+    my ($self, $sizes, $rest, @last) = @_;
+    for my $mib (@$sizes) {
+        push @{ $self->{commands} }, 'a ' . ++$names . ' ' . size_text($mib) . " $rest";
+        count_live($self, $mib);
+    }
+    push @{ $self->{commands} }, map { s/NAME/$names/r } @last;
+    count_live($self, -$_) for @$sizes;
+}
+
+sub do_since {
+    my ($self) = @_;
+    my ($on, $tag) = (stream(), "tag own$self->{number}");
+    push @{ $self->{commands} }, "mark m$self->{number}";
+    do_passing($self, [map { size(2, 2, 4) } 1 .. pick(1, 2)], "on $on $tag", "since m$self->{number} $tag on own");
+}
+
+sub do_gone {
+    my ($self) = @_;
+    my $on = 's' . (10 + $names);
+    do_passing($self, [size(2, 4)], "on $on for 1ms", 'f NAME', "forget $on", "gone $on") if !$is{same};
+}
+
+sub do_guest {
+    my ($self) = @_;
+    my ($guest, $home) = ('e' . ++$names, $self->{arena});
+    return if !$is{tree} || ++$self->{guests} > 2;
+    push @{ $self->{commands} }, "arena $guest under " . pick(@arenas) . ' ' . draw_keys() . ', limit=64M, oversubscribe=1';
+    do_passing($self, [size(2, 4)], 'on ' . stream() . pick('', ' for 1ms'), 'f NAME', "destroy $guest", "in $home");
+}
+
 # What changes no block.
 sub do_other {
     my ($self) = @_;
-    my @what = ('trim', 'trim 2M', 'trim 4M', 'look', 'look');
+    my @what = ('trim', 'trim 2M', 'trim 4M', 'look', 'look', 'walk', 'report json', 'peaks');
     push @what, 'may reserve ' . pick(2, 4, 6) . 'M: OUT_OF_MEMORY', 'step ' . pick(0, 1, 1, 2) if $is{paged} && !$is{small};
     push @what, 'LIMIT' if !$is{tree} && !$is{device};
     push @{ $self->{commands} }, pick(@what);
 }
 
 sub draw_thread {
-    my ($given) = @_;
-    my $self = { commands => [], arena => '', blocks => [], live => 0, peak => 0 };
+    my ($given, $number) = @_;
+    my $self = { commands => [], arena => '', blocks => [], live => 0, peak => 0, number => $number, guests => 0 };
     enter($self, pick(@arenas));
     while (@$given && chance($is{small} ? .7 : .5)) {
         push @{ $self->{blocks} }, pop @$given;
@@ -126,7 +159,8 @@ sub draw_thread {
     for (1 .. $length) {
         enter($self, pick(@arenas)) if chance(.25);
         my $what = rand;
-        if ($what < .45) { do_alloc($self) }
+        if ($what < .40) { do_alloc($self) }
+        elsif ($what < .45) { pick(\&do_since, \&do_gone, \&do_guest)->($self) }
         elsif (!@{ $self->{blocks} } || $what > .9) { do_other($self) }
         elsif ($what < .8) { do_free($self) }
         elsif ($what < .86) { do_resize($self) }
@@ -183,12 +217,12 @@ sub draw_program {
     my ($given, @before) = draw_given();
     my ($need, $live) = (0, 0);
     $live += $_->{mib} for @$given;
-    my @threads = map { draw_thread($given) } 1 .. pick(2, 2, 3);
+    my @threads = map { draw_thread($given, $_) } 1 .. pick(2, 2, 3);
     $need += $_->{peak} for @threads;
     $need += $_->{mib} for @$given;
     my $limit = 2 * int(($need + 1.999) / 2) || 2;
     return if $limit > DEVICE_MIB - 8;
-    my @lines = ("case Program $number", $is{device} ? 'rival ' . (DEVICE_MIB - $limit) . 'M' : (), draw_arenas($limit));
+    my @lines = ("case Program $number", chance(.1) ? 'observe look' : (), $is{device} ? 'rival ' . (DEVICE_MIB - $limit) . 'M' : (), draw_arenas($limit));
     for (@before, draw_idle($limit - $live)) {
         my ($arena, $rest) = /^(\w+): (.*)/;
         push @lines, ($is{tree} ? "in $arena;  " : '') . $rest;
@@ -205,7 +239,7 @@ sub draw_program {
 my @programs = map { draw_program($_) } 1 .. $cases;
 my $path = "$build/fits.script";
 open my $file, '>', $path or die "$path: $!";
-print $file "device ", DEVICE_MIB, "M\norders $orders\n\n", @programs;
+print $file "device ", DEVICE_MIB, "M reuse\norders $orders\n\n", @programs;
 close $file or die "$path: $!";
 my $said = `'$build/tests/test_schedules' '$path'`;
 my @failed = $said =~ /^(not ok .*\n(?:#   [^s].*\n)*)/mg;

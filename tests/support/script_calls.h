@@ -616,7 +616,8 @@ static void count_freed(int arena)
     for (int at = 0; at < world.block_count; at++) {
         block_entry *block = &world.blocks[at];
         if (block->live && block->arena == arena && (gpuarena_lookup(world.arenas[arena].ptr, block->ptr, &found)
-            || found.state != GPUARENA_STATE_LIVE || found.ptr != block->ptr)) block->live = 0;
+            || found.state != GPUARENA_STATE_LIVE || found.ptr != block->ptr
+            || found.requested_bytes != block->bytes)) block->live = 0;
     }
 }
 
@@ -646,7 +647,8 @@ static void do_since(words *w)                   /* since MARK [tag NAME] [on ST
     uint32_t tag = take_word(&w->in, "tag") ? read_tag(&w->in) : 0;
     read_form(w, "O");
     world.arenas[w->arena].is_uncounted = 1;
-    if (threads.are_on) count_since(w->arena, w->bytes, tag);
+    threads.has_reset |= threads.are_on && !tag;
+    if (threads.are_on && tag) count_since(w->arena, w->bytes, tag);
     w->result = gpuarena_free_since(calling(w->arena), w->bytes, tag, stream_handle(w->stream));
     if (!threads.are_on) count_freed(world.arena);
 }
