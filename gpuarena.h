@@ -13720,7 +13720,9 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__error error = gpuarena__no_error();
     gpuarena_result result = gpuarena__begin(arena, NULL);
+    gpuarena_failure failure;
     uint64_t target = bytes, before;
+    uint32_t retries = 0;
     if (result != GPUARENA_OK) return result;
     if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
         return gpuarena__end(arena, gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL));
@@ -13731,12 +13733,17 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
     if (bytes <= GPUARENA__MAX_BYTES)
         target = before + gpuarena__whole(bytes - before, gpuarena__max(arena->paged.page_bytes,
                                                                         GPUARENA__GRANULE));
-    if (target > GPUARENA__MAX_BYTES) gpuarena__set_reason(&error, GPUARENA_REASON_TOO_LARGE);
-    else if (target > arena->limit) gpuarena__set_reason(&error, GPUARENA_REASON_OVER_LIMIT);
-    else if (gpuarena__family_grow_to(arena, target, 1, &error)) return gpuarena__end(arena, GPUARENA_OK);
-    before = arena->stats.reserved_bytes + gpuarena__children(arena);
-    return gpuarena__end(arena, gpuarena__outcome_measured(arena, &error, bytes,
-                                                           gpuarena__above(target, before), 0, NULL));
+    do {                                         /* again if a limit above was raised meanwhile */
+        error = gpuarena__no_error();
+        if (target > GPUARENA__MAX_BYTES) gpuarena__set_reason(&error, GPUARENA_REASON_TOO_LARGE);
+        else if (target > arena->limit) gpuarena__set_reason(&error, GPUARENA_REASON_OVER_LIMIT);
+        else if (gpuarena__family_grow_to(arena, target, 1, &error)) return gpuarena__end(arena, GPUARENA_OK);
+        before = arena->stats.reserved_bytes + gpuarena__children(arena);
+        failure = gpuarena__failure_of(arena, &error);
+        failure.requested_bytes = bytes;
+        gpuarena__failure_measure(arena, &failure, gpuarena__above(target, before), 0);
+    } while (gpuarena__is_within_limits(&failure) && retries++ < 8);
+    return gpuarena__end(arena, gpuarena__fail_record(arena, &failure, NULL));
 }
 
 /* Releases down to `keep_bytes`, then lets sub-arenas do so. Returns the caller's result. */
