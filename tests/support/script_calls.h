@@ -784,8 +784,8 @@ static void do_await(words *w)                   /* await NAME: until it is told
     while (!told->value && !place.trouble[0]) threads.wait(told, told->name);
 }
 
-/* look [NAME]: sums hold, whatever other threads do, and the block is live; without one, the books are in order, which
-   a callback cannot ask */
+/* look [NAME]: sums hold, whatever other threads do, and the block is live; without one, the books are in order, but
+   callbacks cannot ask that */
 static void do_look(words *w)
 {
     gpuarena *arena = arena_now();
