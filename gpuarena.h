@@ -5289,7 +5289,7 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
     uint32_t at = gpuarena__stream_vacant(arena);
     gpuarena__stream *stream;
     gpuarena__bins *bins;
-    if (!at || (at == streams->count && at > 1 && !gpuarena__streams_part(arena))) return 0;
+    if (!at || (at == streams->count && !gpuarena__streams_part(arena))) return 0;
     stream = &streams->list[at];
     bins = streams->many ? stream->bins : &arena->bins;
     if (!gpuarena__bins_make(arena, &bins)) return 0;
@@ -5336,8 +5336,7 @@ static uint32_t gpuarena__stream_enter(gpuarena *arena, gpuarena_stream stream)
 /* Nobody else can record an event on a thread's own stream. */
 static void gpuarena__record_own(gpuarena *arena, uint32_t record)
 {
-    if (!arena->lost && arena->streams.list[record].key)
-        (void)gpuarena__stream_record(arena, record, NULL);
+    if (arena->streams.list[record].key) (void)gpuarena__stream_record(arena, record, NULL);
 }
 
 /* Before a gap or pages are chosen: makes quiet what events show to be. */
@@ -7024,7 +7023,7 @@ static int gpuarena__growth_granted(gpuarena *arena, uint64_t bytes, gpuarena__e
     int granted;
     if (!gpuarena__room_now(arena, 0, &room, &narrow, error)) return 0;
     if (room < bytes) return gpuarena__set_reason(error, narrow);
-    if (!gpuarena__is_beyond(arena, count) || arena->lost || !gpuarena__try_relax(arena, NULL)
+    if (!gpuarena__is_beyond(arena, count) || !gpuarena__try_relax(arena, NULL)
         || !gpuarena__is_scarce(arena, count) || !gpuarena__charge(arena, count * page, NULL)) return 1;
     granted = gpuarena__ask_grant(arena, count, error);
     gpuarena__uncharge(arena, count * page);
@@ -8267,10 +8266,9 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
         list = range;
         count++;
     }
-    if (!list || gpuarena__is_lost(arena, refusal) || gpuarena__ask_capturing(arena, refusal)) return;
+    if (!list || gpuarena__ask_capturing(arena, refusal)) return;
     list = gpuarena__ranges_sort(list, count, &range);
-    while ((list || covering) && arena->stats.reserved_bytes > keep && !gpuarena__is_lost(arena, refusal)
-           && refusal->result != GPUARENA_CAPTURE) {
+    while ((list || covering) && arena->stats.reserved_bytes > keep && refusal->result != GPUARENA_CAPTURE) {
         while (list && list->bytes >= arena->stats.reserved_bytes - keep) {
             range = list;
             list = range->next;
@@ -8292,8 +8290,7 @@ static int gpuarena__release_more(gpuarena *arena, uint64_t keep, int quiet, gpu
 {
     gpuarena__error refusal = gpuarena__no_error();
     gpuarena__segments_release(arena, keep, quiet, stream, &refusal);
-    if (arena->paged.page_bytes && arena->stats.reserved_bytes > keep && !arena->lost
-        && refusal.result != GPUARENA_CAPTURE) {
+    if (arena->paged.page_bytes && arena->stats.reserved_bytes > keep && refusal.result != GPUARENA_CAPTURE) {
         (void)gpuarena__resolve_all(arena);
         if (gpuarena__pages_release(arena, keep, &refusal) && !quiet && arena->stats.reserved_bytes > keep
             && gpuarena__idle_bytes(arena, 0) && gpuarena__wait_device(arena, &refusal))
@@ -8344,9 +8341,8 @@ static void gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpua
     if (!paged->page_bytes || now < paged->idle_due) return;
     paged->idle_due = now + arena->config.release_age;
     gpuarena__note_idle_low(arena);
-    if (paged->idle_low_count)
-        (void)gpuarena__release_more(arena, arena->stats.reserved_bytes
-                                     - paged->idle_low_count * paged->page_bytes, 1, stream, error);
+    (void)gpuarena__release_more(arena, arena->stats.reserved_bytes
+                                 - paged->idle_low_count * paged->page_bytes, 1, stream, error);
     paged->idle_low_count = gpuarena__idle_known(arena);
 }
 
@@ -8357,8 +8353,7 @@ static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t b
 {
     uint64_t free_bytes, wanted = arena->config.release_bytes + bytes, unmapped;
     if (arena->config.release != GPUARENA_RELEASE_PRESSURE || !need || !gpuarena__idle_bytes(arena, 0)
-        || gpuarena__is_lost(arena, NULL) || !gpuarena__driver_info(arena, &free_bytes, NULL)
-        || free_bytes >= wanted) return;
+        || !gpuarena__driver_info(arena, &free_bytes, NULL) || free_bytes >= wanted) return;
     (void)gpuarena__resolve_all(arena);
     unmapped = gpuarena__min(wanted - free_bytes, gpuarena__idle_bytes(arena, 1));
     if (free_bytes + unmapped < need + arena->config.headroom_bytes) return;
@@ -8848,7 +8843,7 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
     has_value = gpuarena__piece_skip(&value, "=");
     while (key < end && !gpuarena__piece_is(name, key->name)) key++;
     bit = key < end ? (uint64_t)1 << (key - gpuarena__keys) : 0;
-    if (has_value && bit & ~*given && gpuarena__parse_value(key, value, config)) {
+    if (bit & ~*given && gpuarena__parse_value(key, value, config)) {
         *given |= bit;
         return 1;
     }
@@ -13157,8 +13152,7 @@ static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
             most = config->release_keep > 0 ? (uint64_t)((double)most * config->release_keep) : 0;
         keep = gpuarena__min(keep, reserved - gpuarena__above(idle, most));
     }
-    if ((keep == reserved
-         || gpuarena__release_more(arena, keep, arena->paged.page_bytes != 0, stream, &error))
+    if (gpuarena__release_more(arena, keep, arena->paged.page_bytes != 0, stream, &error)
         && config->release == GPUARENA_RELEASE_AGE && gpuarena__clock(arena) >= arena->release_due)
         gpuarena__release_aged(arena, stream, &error);
     arena->stats.driver_error_count += error.result != GPUARENA_CAPTURE && error.result != GPUARENA_OK;
@@ -13670,7 +13664,7 @@ GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_st
     else if (arena->streams.list[gpuarena__stream_find(arena, stream)].home)
         result = gpuarena__fail_argument(arena, "stream: captured already");
     else {
-        if (!arena->streams.captured && !arena->lost)
+        if (!arena->streams.captured)
             (void)gpuarena__resolve_events(arena, 0);        /* the last chance for a long time */
         if (!gpuarena__capture_open(arena, stream, set))
             result = gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL);
@@ -13709,7 +13703,7 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
         if (arena->streams.list[to].home) to = arena->streams.list[to].under;
         gpuarena__set_release(arena, home, to);
         arena->other_free_count++;
-        if (to) gpuarena__record_own(arena, to);
+        gpuarena__record_own(arena, to);
     }
     return gpuarena__end(arena, result);
 }
