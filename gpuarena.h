@@ -4030,18 +4030,16 @@ static uint8_t gpuarena__set_reason(gpuarena__error *error, gpuarena_reason reas
     return 0;
 }
 
-static gpuarena_status gpuarena__status_of(const gpuarena *arena, int code)
+/* What a driver's code means: a gpuarena_status, or another number, which means FAILED. */
+static int gpuarena__status_of(const gpuarena *arena, int code)
 {
-    if (arena->lost) return GPUARENA_STATUS_LOST;
-    if (arena->driver.classify) return arena->driver.classify(&arena->driver, code);
-    return code >= 0 && code <= (int)GPUARENA_STATUS_UNLOADING ? (gpuarena_status)code
-                                                               : GPUARENA_STATUS_FAILED;
+    return arena->driver.classify ? (int)arena->driver.classify(&arena->driver, code) : code;
 }
 
 /* Evaluates a driver's code. 0: *error says what it means; a sticky error marks the arena as lost. */
 static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__error *error)
 {
-    gpuarena_status status = gpuarena__status_of(arena, code);
+    int status = gpuarena__status_of(arena, code);
     if (status == GPUARENA_STATUS_DONE) return 1;
     if (error) error->code = code;
     if (status == GPUARENA_STATUS_CAPTURING) return gpuarena__set_error(error, GPUARENA_CAPTURE);
@@ -4147,7 +4145,7 @@ static int gpuarena__ask_begin(gpuarena *arena)
 static int gpuarena__ask_end(gpuarena *arena, int code, gpuarena__entry entry, gpuarena__error *error)
 {
     uint32_t bits = gpuarena__entries[entry].bits;
-    gpuarena_status status;
+    int status;
     if (gpuarena__is_lost(arena, error)) return 0;           /* the call was not made */
     gpuarena__lock(arena);
     gpuarena__call_end(&arena->asking);
@@ -5204,7 +5202,7 @@ static int gpuarena__stream_poll(gpuarena *arena, uint32_t record)
         if (GPUARENA__ASK(arena, &said, events, query, (&arena->driver, event->handle)))
             stream->quiet = event->ticket;
         else {                                   /* an error is no completion: another event must tell */
-            gpuarena_status status = gpuarena__status_of(arena, said.code);
+            int status = gpuarena__status_of(arena, said.code);
             if (status == GPUARENA_STATUS_NOT_READY || status == GPUARENA_STATUS_CAPTURING) break;
             arena->stats.event_error_count++;
             if (stream->first_event == stream->last_event && stream->state != GPUARENA__CLOSED)
@@ -8865,15 +8863,13 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
 static int gpuarena__parse(const char *text, gpuarena_config *config, gpuarena__text *out)
 {
     gpuarena_config parsed = *config;
-    const char *at = text;
+    gpuarena__piece item = { text, text };
     uint64_t given = 0;
     while (*text) {
-        gpuarena__piece item;
-        item.begin = item.end = at;
         while (*item.end && *item.end != ',') item.end++;
         if (!gpuarena__parse_item(item, &parsed, &given, out)) return 0;
         if (!*item.end) break;
-        at = item.end + 1;
+        item.begin = ++item.end;
     }
     *config = parsed;
     return 1;
@@ -9391,11 +9387,12 @@ GPUARENA__PRINTF(2, 3) static void gpuarena__detail(gpuarena_failure *failure, c
 static void gpuarena__most_put(gpuarena_live most[4], uint64_t count, uint64_t bytes, uint32_t tag)
 {
     uint32_t at = 4;
-    if (!count || (most[3].count && bytes <= most[3].bytes)) return;
+    if (!count) return;
     while (at > 0 && (!most[at - 1].count || most[at - 1].bytes < bytes)) {
         at--;
         if (at < 3) most[at + 1] = most[at];
     }
+    if (at == 4) return;
     most[at].count = count;
     most[at].bytes = bytes;
     most[at].tag = tag;
@@ -13274,12 +13271,12 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
     gpuarena__node *node = gpuarena__node_at(arena, index), *rest;
     gpuarena__stream *stream = &arena->streams.list[node->record];
     uint32_t use_at, place = gpuarena__place_of(node);
-    uint64_t bits = GPUARENA__LIVE | (node->size & GPUARENA__CLEARING);
+    uint64_t bits = node->size & (GPUARENA__LIVE | GPUARENA__CLEARING | GPUARENA__TAGGED);
     if (place) gpuarena__tag_add(arena, place, keep - gpuarena__node_bytes(node), 0);
     gpuarena__room_end(arena, index);
     node->size &= ~GPUARENA__STATE_BITS;
     rest = gpuarena__block_cut(arena, NULL, index, node, keep);
-    node->size |= place ? bits | GPUARENA__TAGGED : bits;
+    node->size |= bits;
     rest->size |= GPUARENA__LIVE;
     rest->as.live.requested = 0;
     stream->ref_count++;
