@@ -23,6 +23,7 @@ static void test_environment(void)
         CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
         gpuarena_get_config(arena, &values);
         CHECK_U64(values.limit_bytes, ==, named ? GPUARENA_NO_LIMIT : MIB(64));
+        CHECK_STR(values.environment, "");       /* values in force are not filled from it again */
         CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
     }
     unsetenv("GPUARENA_CONF");
@@ -142,6 +143,10 @@ static void test_in_force(void)
     gpuarena_config_text(&again, text_again, sizeof text_again);
     CHECK_STR(text_again, text);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    script("arena half limit=50%");              /* of which the bytes are in force */
+    gpuarena_get_config(arena_now(), &values);
+    values.driver = &device.table;
+    CHECK_INT(creation(&values), ==, GPUARENA_OK);
     script_end();
 }
 
