@@ -5350,7 +5350,7 @@ static int gpuarena__host_wait_for(gpuarena *arena, uint32_t record)
     const gpuarena__stream *stream = &arena->streams.list[record];
     uint64_t before = stream->quiet;
     void *event;
-    if (stream->home || stream->quiet == stream->ticket || arena->lost
+    if (stream->home || stream->quiet == stream->ticket
         || (!stream->use_count && !gpuarena__has_blocks(arena, record))
         || gpuarena__ask_capturing(arena, NULL)) return 0;
     (void)gpuarena__stream_record(arena, record, NULL);
@@ -8326,7 +8326,7 @@ static void gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpua
     gpuarena__paged *paged = &arena->paged;
     gpuarena__range *range, *after;
     uint32_t asked = 0;
-    for (range = arena->ranges.first; range && !arena->lost; range = after) {
+    for (range = arena->ranges.first; range; range = after) {
         uint64_t then = range->used + arena->config.release_age;
         after = range->after;
         if (!gpuarena__segment_idle(arena, range, 0)) continue;
@@ -8451,15 +8451,12 @@ static int gpuarena__clear_alone(gpuarena *arena, gpuarena__node *node, uint64_t
                                  gpuarena__error *error)
 {
     int waits = (int)arena->streams.ordered;
-    if ((!waits || gpuarena__wait_device(arena, error))
-        && gpuarena__clear_on(arena, node, address, NULL, error)) {
-        node->size |= GPUARENA__CLEARING;
-        if (!waits || gpuarena__wait_device(arena, error)) {
-            node->size &= ~GPUARENA__CLEARING;
-            return 1;
-        }
-    }
-    return 0;
+    if (waits && !gpuarena__wait_device(arena, error)) return 0;
+    if (!gpuarena__clear_on(arena, node, address, NULL, error)) return 0;
+    node->size |= GPUARENA__CLEARING;
+    if (waits && !gpuarena__wait_device(arena, error)) return 0;
+    node->size &= ~GPUARENA__CLEARING;
+    return 1;
 }
 
 /* Makes a stream wait for the other streams that use a live block. 0: it cannot. */
@@ -11198,7 +11195,7 @@ static gpuarena *gpuarena__family_enter(const gpuarena *arena, int apart, const 
 /* The bytes that an entered arena could release. yields 1: its plans end, so that theirs are among these. */
 static uint64_t gpuarena__family_idle(gpuarena *arena, int quiet, int yields)
 {
-    if (arena->lost || gpuarena__ask_capturing(arena, NULL) || arena->lost) return 0;
+    if (gpuarena__ask_capturing(arena, NULL) || arena->lost) return 0;
     gpuarena__check_unreturned(arena);
     if (yields) (void)gpuarena__plans_yield(arena, 1);
     (void)gpuarena__resolve_all(arena);
