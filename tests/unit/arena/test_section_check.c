@@ -47,10 +47,11 @@ static const char *check_of(void)
 {
     static char message[200];
     gpuarena_failure failure;
+    uint64_t misuses = arena->stats.misuse_count;
     if (gpuarena_check(arena, message, sizeof message) == GPUARENA_OK) return message[0] ? "a message" : "";
     gpuarena_last_failure(arena, &failure);
     return failure.result == GPUARENA_CORRUPT && !strcmp(failure.detail, message) && !strcmp(failure.arena, "arena")
-         ? message : "another failure";
+        && arena->stats.misuse_count == misuses ? message : "another failure";
 }
 
 /* The check names what is wrong, perhaps with figures behind it, and nothing when it is right again. */
