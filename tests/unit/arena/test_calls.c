@@ -206,6 +206,12 @@ static void test_import_arguments(void)
     CHECK_INT(gpuarena_import_end(to, &fd), ==, GPUARENA_INVALID_ARGUMENT);
     CHECK_INT(gpuarena_import_end(to, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_import_end(to, there), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_import(to, &shared, &there), ==, GPUARENA_OK);
+    script("fail next release");
+    CHECK_INT(gpuarena_import_end(to, there), ==, GPUARENA_DRIVER_ERROR);
+    script("heal");                              /* it can only be ended */
+    CHECK_INT(gpuarena_import_fd(to, there, 0, MIB(2)), ==, GPUARENA_INVALID_ARGUMENT);
+    CHECK_INT(gpuarena_import_end(to, there), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_export_end(from, at_of("1")), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_export_end(from, &fd), ==, GPUARENA_FOREIGN_POINTER);
     script_end();
