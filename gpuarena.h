@@ -1102,9 +1102,10 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
                 Idle memory goes back with a later free.
      Units      config.alignment; pages for a block with room; a block with a segment of its own, by
                 GPUARENA_ALLOC_DEDICATED or config.debug, keeps it whole.
-     Results    OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, CAPTURE,
-                TOO_LARGE; failure.block is the block), INVALID_ARGUMENT (bytes 0); of the pointer as
-                gpuarena_free, INVALID_ARGUMENT for NULL; REENTRANT from config.pressure, to grow.
+     Results    OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, PENDING, CAPTURE,
+                TOO_LARGE; failure.block is the block), INVALID_ARGUMENT (bytes 0, or ptr NULL), STILL_IN_USE
+                (the block is exported); of the pointer as gpuarena_free; REENTRANT from config.pressure, to
+                grow.
      Cost       O(blocks that it takes); where pages move, as gpuarena_alloc.
      Driver     as gpuarena_alloc, and so is what a failure to grow leaves. */
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
@@ -9503,8 +9504,12 @@ static gpuarena_result gpuarena__outcome_measured(gpuarena *arena, const gpuaren
     failure = gpuarena__failure_of(arena, error);
     failure.requested_bytes = requested;
     gpuarena__failure_measure(arena, &failure, need, idle);
-    if (idle && gpuarena__is_within_limits(&failure) && gpuarena__ask_capturing(arena, NULL))
-        failure.reason = GPUARENA_REASON_CAPTURE;            /* what is idle stays where it is */
+    if (idle && gpuarena__is_within_limits(&failure)) {
+        if (gpuarena__ask_capturing(arena, NULL))
+            failure.reason = GPUARENA_REASON_CAPTURE;        /* what is idle stays where it is */
+        else if (failure.pending_bytes)
+            failure.reason = GPUARENA_REASON_PENDING;        /* the host could not wait for it */
+    }
     return gpuarena__fail_record(arena, &failure, stream);
 }
 
@@ -9623,8 +9628,7 @@ static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__request *
     plain.home = 0;                              /* as if there were no capture */
     if (!gpuarena__needs_new(&plain)
         && gpuarena__run_find(arena, &plain, GPUARENA__AVAILABLE_AFTER_SYNC)) return 1;
-    return gpuarena__is_paged(arena, req) && arena->config.idle_fraction < 1
-        && gpuarena__would_fit(arena, req, failure->reason, failure);
+    return gpuarena__is_paged(arena, req) && gpuarena__would_fit(arena, req, failure->reason, failure);
 }
 
 /* The failure of an allocation for lack of memory: why, and how much is missing. */
