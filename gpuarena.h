@@ -4474,15 +4474,6 @@ static int gpuarena__driver_obtain(gpuarena *arena, gpuarena__range *range, gpua
     return 0;
 }
 
-/* Waits for the device if the driver's pool may still keep memory that was given back: then it does not. */
-static void gpuarena__check_unreturned(gpuarena *arena)
-{
-    if (!arena->unreturned_bytes || gpuarena__ask_capturing(arena, NULL)
-        || !GPUARENA__ASK(arena, NULL, events, device_wait, (&arena->driver))) return;
-    gpuarena__uncharge(arena, arena->unreturned_bytes);
-    arena->unreturned_bytes = 0;
-}
-
 /* Waits for the work of this stream so far. Then the driver's pool keeps none of the bytes that were given
    back, so the limit holds for the pool, too. They stay charged until then. */
 static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_stream stream)
@@ -5618,6 +5609,14 @@ static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__r
     if (gpuarena__is_guarded(arena)) unit = gpuarena__max(unit, arena->driver.page_bytes);
     else if (req->flags & GPUARENA__ALLOC_EXACT) unit = arena->unit;
     return gpuarena__whole(req->bytes + lead, unit);
+}
+
+/* Waits for the device if the driver's pool may still keep memory that was given back: then it does not. */
+static void gpuarena__check_unreturned(gpuarena *arena)
+{
+    if (!arena->unreturned_bytes || !gpuarena__wait_device(arena, NULL)) return;
+    gpuarena__uncharge(arena, arena->unreturned_bytes);
+    arena->unreturned_bytes = 0;
 }
 
 /* *room: by how much the arena may grow within the limits and, if that covers `need`, the headroom. *narrow:
