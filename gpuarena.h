@@ -527,7 +527,7 @@ typedef enum gpuarena_result {
     X(HEADROOM, "headroom") /* less than config.headroom_bytes of the device would stay free */ \
     X(DRIVER_REFUSED, "driver_refused") /* the driver had no memory */ \
     X(FRAGMENTED, "fragmented") /* enough bytes are free, but in no single block; no growth */ \
-    X(PENDING, "pending") /* free blocks would do, but the GPU may still use them */ \
+    X(PENDING, "pending") /* free memory would do, but the GPU may still use it, and no wait succeeded */ \
     X(CAPTURE, "capture") /* a graph capture forbids the wait or the release that would have helped */ \
     X(NEIGHBOUR, "neighbour") /* resize: what follows the block is taken, or not available to it */ \
     X(ADDRESSES, "addresses") /* paged: the driver has no more addresses */ \
@@ -725,7 +725,8 @@ typedef struct gpuarena_failure {
     uint64_t largest_free_bytes;                 /* OUT_OF_MEMORY: as in gpuarena_walk_stats; else 0 */
     uint64_t device_free_bytes;                  /* HEADROOM, DRIVER_REFUSED, and FRAGMENTED if one of them
                                                     forbade growth: from memory.info; else 0 */
-    gpuarena_block block;                        /* misuse: the block concerned; ptr NULL: none */
+    gpuarena_block block;                        /* the block that the call was about, or in which the wrong
+                                                    pointer lies; ptr NULL: none */
     uint64_t live_count;                         /* live blocks */
     gpuarena_live most[4];                       /* OUT_OF_MEMORY, if anything is tagged: the tags with most
                                                     live bytes, 0 included. STILL_IN_USE by live blocks: the
@@ -734,9 +735,9 @@ typedef struct gpuarena_failure {
     char     detail[96];                         /* the key and what is allowed; the other arena, or the
                                                     one above; the offset in the block; the driver's name of
                                                     its code. What is too long ends with ".." */
-    const char *driver_call;                     /* the entry of the driver table that refused, as "obtain"
-                                                    or "map": DRIVER_REFUSED, and FRAGMENTED if it refused
-                                                    though enough is free; else NULL */
+    const char *driver_call;                     /* DRIVER_REFUSED and FRAGMENTED, if the driver refused
+                                                    though it reports enough free memory: the entry of its
+                                                    table that did, as "obtain" or "map"; else NULL */
 } gpuarena_failure;
 
 /* ---- actions: an observer is told after the fact, with the lock held. Pointers last for the call. */
@@ -848,17 +849,20 @@ typedef struct gpuarena_config {
                                                     ignored. With PAGED and SEGMENTS alone */
     uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB to 1 GiB, and a
                                                     multiple of driver.page_bytes (2 MiB) */
-    double   idle_fraction;                      /* see PAGED RANGES (0: 0.05; negative: nothing; 1: pages
-                                                    never move) */
+    double   idle_fraction;                      /* see PAGED RANGES (0: 0.05; negative: nothing; 1, the
+                                                    most: pages never move) */
     uint64_t large_bytes;                        /* see PAGED RANGES (8 MiB) */
     uint64_t initial_bytes;                      /* reserved at creation, in whole granules. Not with FIXED */
-    uint64_t step_bytes;                         /* growth DOUBLE (2 MiB) and STEP (64 MiB) */
-    uint64_t step_max_bytes;                     /* growth DOUBLE (256 MiB, or step if larger) */
+    uint64_t step_bytes;                         /* growth DOUBLE (2 MiB) and STEP (64 MiB); rounded up to
+                                                    whole granules, as step_max_bytes is */
+    uint64_t step_max_bytes;                     /* growth DOUBLE (256 MiB, or step if larger); not below
+                                                    step_bytes */
     uint64_t alignment;                          /* of block sizes and addresses: a power of two from 256
                                                     to 2 MiB (256) */
     gpuarena_limit_base limit_base;
-    uint64_t limit_bytes;                        /* the resulting limit must be 2 MiB or more and fit the
-                                                    device; PINNED: the host; MANAGED: may be larger */
+    uint64_t limit_bytes;                        /* the resulting limit must be at least 2 MiB, or a page,
+                                                    and fit the device; PINNED: the host; MANAGED: may be
+                                                    larger */
     double   limit_fraction;                     /* above 0, at most 1 */
     uint64_t headroom_bytes;                     /* device memory that growth leaves free (0) */
     gpuarena_release release;                    /* not ON_DEMAND: not with growth FIXED */
@@ -909,22 +913,25 @@ typedef struct gpuarena_config {
     X(backoff_count) /* times that the driver refused and was asked for less */ \
     X(release_count) /* segments, large handles and runs of pages released */ \
     X(driver_call_count) /* of driver.memory.obtain and give_back, of driver.vm, ipc and fd */ \
-    X(driver_error_count) /* failed releases that no caller was told of, in free, reset and reserve; and \
-                             failed unmaps, whose addresses are lost until gpuarena_trim or _destroy */ \
+    X(driver_error_count) /* failed releases that no caller was told of: in free, reset and reserve, and for \
+                             another arena of the tree; and failed unmaps, whose addresses are lost until \
+                             gpuarena_trim or _destroy */ \
     X(remapped_page_count) /* paged: pages moved to where they were needed */ \
     X(wait_count) /* stages 5, 7 (paged) and 8: allocations for which the host waited; waits of stage 3 are \
                      in gpu_wait_count alone */ \
     X(stream_wait_count) /* stage 6: allocations for which their stream was made to wait */ \
-    X(reclaim_count) /* stage 9: times that other arenas of the tree released idle memory for it */ \
+    X(reclaim_count) /* stage 9, and the same in resize and reserve: times that other arenas of the tree \
+                        released idle memory for this one */ \
     X(pressure_count) /* stage 9: calls of config.pressure */ \
     X(planned_count) /* allocations served where a plan had them */ \
-    X(unplanned_count) /* allocations in a step with a plan that it did not serve */ \
+    X(unplanned_count) /* requests in a step with a plan that it did not serve, failed ones included */ \
     X(plan_count) /* plans made, or packed anew */ \
-    X(gpu_wait_count) /* times that a stream was made to wait (stage 6), or that the host waited for an \
-                         event (stages 3 and 7) or for the device (stage 8, trim, a reserve that failed or \
-                         is of ASYNC memory, and releases of segments that are not quiet) */ \
+    X(gpu_wait_count) /* times that a stream was made to wait (stage 6), or that the host waited, in any \
+                         call, for an event or for the device. The release of a segment that is not quiet \
+                         counts, since the driver waits then */ \
     X(sync_wait_count) /* frees, and segments of async memory, that only a device wait makes quiet */ \
-    X(event_error_count) /* failed calls on events: none of these events counts as completed */ \
+    X(event_error_count) /* events that could not be made, recorded, queried or waited for, and failed waits \
+                            for the device: none of these events counts as completed */ \
     X(host_bytes) /* host memory held for bookkeeping */
 typedef struct gpuarena_stats {
 #define X(field) uint64_t field;
@@ -948,11 +955,12 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 
 /* >>api =================================================================================================
    True of every call, unless its contract says otherwise:
-     Results    OK, or one of those listed. INVALID_ARGUMENT also for an arena that is NULL or destroyed, for
-                NULL where something is to be read, written or called, and for GPUARENA_OWN_STREAM, except in
-                calls that free or resize. A call on an arena may also return REENTRANT (called from a
-                callback of the arena: see CALLBACKS) and FORKED (the arena belongs to the parent process; the
-                failure is recorded for the thread alone, and figures read as zero).
+     Results    OK, or one of those listed. INVALID_ARGUMENT also for an arena that is NULL (or destroyed: see
+                gpuarena_destroy), for NULL where something is to be read, written or called, and for
+                GPUARENA_OWN_STREAM, except in calls that free or resize. A call on an arena may also return
+                REENTRANT (called from a callback of the arena: see CALLBACKS) and FORKED (the arena belongs
+                to the parent process; the failure is recorded for the thread alone, and figures read as
+                zero).
      Failure    changes nothing, except that pending memory may have become quiet, and writes no output. It is
                 recorded: see gpuarena_last_failure.
      Cost       constant, amortised, without the time that driver and host memory functions take.
@@ -982,7 +990,7 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
 
 /* Creates an arena. config NULL means all defaults. The environment variable is read.
      Driver     memory.info; peer for config.peers; obtain for config.initial_bytes or growth FIXED, of paged
-                arenas the group vm; with backing ASYNC then capture.active and events.device_wait.
+                arenas the group vm; with backing ASYNC then capture.active and the group events.
      Results    INVALID_CONFIG (failure.detail names the environment variable, if it has a text, the key, and
                 what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; for FIXED: not even
                 one granule), NOT_SUPPORTED (the driver lacks entries for scrub, share or peers, or a device
@@ -1142,7 +1150,8 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
 /* Frees every live block, each as gpuarena_free on this stream would. Segments are kept.
      Results    STILL_IN_USE for exported blocks, with config.scrub CAPTURE, DRIVER_ERROR, NOT_SUPPORTED: the
                 latest refusal; all other blocks are free.
-     Cost       O(the most blocks that were ever live at once). */
+     Cost       O(the most blocks that were ever live at once), and the frees themselves.
+     Driver     as gpuarena_free. */
 GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream);
 
 /* Returns a mark between the allocations of all threads so far and those to come, for gpuarena_free_since.
@@ -1154,7 +1163,8 @@ GPUARENA_API uint64_t gpuarena_mark(gpuarena *arena);
    other threads allocate or free meanwhile is left alone. mark 0 with tag 0 is gpuarena_reset.
      Results    INVALID_ARGUMENT: the mark is later than the latest allocation, so it is another arena's;
                 nothing is freed. Otherwise as gpuarena_reset.
-     Cost       O(the most blocks that were ever live at once), and the frees themselves. */
+     Cost       O(the most blocks that were ever live at once), and the frees themselves.
+     Driver     as gpuarena_free. */
 GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark, uint32_t tag,
                                                  gpuarena_stream stream);
 
@@ -1225,7 +1235,7 @@ GPUARENA_API gpuarena_result gpuarena_export_end(gpuarena *arena, void *ptr);
    must not be used.
      Results    INVALID_ARGUMENT (*shared is not what gpuarena_export wrote), NOT_SUPPORTED (the driver lacks
                 the group ipc, or vm and fd), OUT_OF_MEMORY (ADDRESSES, DRIVER_REFUSED).
-     Driver     ipc.open_handle; or vm.reserve. */
+     Driver     ipc.open_handle, or vm.reserve; and ipc.close_handle or vm.release for what is of no use. */
 GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_shared *shared, void **ptr);
 
 /* Maps the next handle of an import's pages, of `bytes`, in the order in which gpuarena_export_fd gave them.
@@ -1241,7 +1251,7 @@ GPUARENA_API gpuarena_result gpuarena_import_fd(gpuarena *arena, void *ptr, int 
      Results    INVALID_ARGUMENT (ptr is no import of this arena). DRIVER_ERROR, CAPTURE, NOT_SUPPORTED: the
                 driver refused; the memory must not be used any more, and the call may be made again. OK if
                 the device is lost.
-     Driver     ipc.close_handle; or vm.unmap, vm.release. */
+     Driver     ipc.close_handle; or vm.unmap, vm.destroy, vm.release. */
 GPUARENA_API gpuarena_result gpuarena_import_end(gpuarena *arena, void *ptr);
 
 /* ---- looking */
