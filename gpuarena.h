@@ -913,9 +913,8 @@ typedef struct gpuarena_config {
     X(backoff_count) /* times that the driver refused and was asked for less */ \
     X(release_count) /* segments, large handles and runs of pages released */ \
     X(driver_call_count) /* of driver.memory.obtain and give_back, of driver.vm, ipc and fd */ \
-    X(driver_error_count) /* failed releases that no caller was told of: in free, reset and reserve, and for \
-                             another arena of the tree; and failed unmaps, whose addresses are lost until \
-                             gpuarena_trim or _destroy */ \
+    X(driver_error_count) /* failed releases that the result of no call tells of; and failed unmaps, whose \
+                             addresses are lost until gpuarena_trim or _destroy */ \
     X(remapped_page_count) /* paged: pages moved to where they were needed */ \
     X(wait_count) /* stages 5, 7 (paged) and 8: allocations for which the host waited; waits of stage 3 are \
                      in gpu_wait_count alone */ \
