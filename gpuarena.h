@@ -25,7 +25,8 @@
        gpuarena_destroy(arena);
 
    What it does NOT do
-     - It never prints, aborts, exits or starts a thread, and never reads or writes device memory.
+     - It never prints, aborts, exits or starts a thread, and never reads or writes device memory, except that
+       config.scrub has the driver clear it.
      - It does not know what a kernel touches: memory used on another stream than the one it is freed on is
        named by gpuarena_use, and what a graph will use is allocated between gpuarena_capture_begin and _end.
      - It does not move live blocks. Free memory that lies in pieces between them is made one block by moving
@@ -834,8 +835,8 @@ typedef struct gpuarena_config {
                                                     the object at `user` must outlive the arena */
     gpuarena *parent;                            /* see SUB-ARENAS */
     uint32_t oversubscribe;                      /* 1: limits of siblings need not fit into the parent's */
-    const char *environment;                     /* variable whose text sets the fields below that are zero;
-                                                    NULL: "GPUARENA_CONF"; "": none */
+    const char *environment;                     /* variable whose text sets the fields below that are zero,
+                                                    and oversubscribe; NULL: "GPUARENA_CONF"; "": none */
     gpuarena_backing   backing;
     gpuarena_growth    growth;
     gpuarena_streams   streams;
@@ -989,7 +990,8 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
 
 /* Creates an arena. config NULL means all defaults. The environment variable is read.
      Driver     memory.info; peer for config.peers; obtain for config.initial_bytes or growth FIXED, of paged
-                arenas the group vm; with backing ASYNC then capture.active and the group events.
+                arenas the group vm; with backing ASYNC then capture.active and the group events; with a
+                parent that lacks room for it, what its other sub-arenas call to release idle memory.
      Results    INVALID_CONFIG (failure.detail names the environment variable, if it has a text, the key, and
                 what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; for FIXED: not even
                 one granule), NOT_SUPPORTED (the driver lacks entries for scrub, share or peers, or a device
