@@ -7032,8 +7032,8 @@ static int gpuarena__growth_granted(gpuarena *arena, uint64_t bytes, gpuarena__e
     int granted;
     if (!gpuarena__room_now(arena, 0, &room, &narrow, error)) return 0;
     if (room < bytes) return gpuarena__set_reason(error, narrow);
-    if (!gpuarena__is_beyond(arena, count) || !gpuarena__try_relax(arena, NULL)
-        || !gpuarena__is_scarce(arena, count) || !gpuarena__charge(arena, count * page, NULL)) return 1;
+    if (!gpuarena__is_scarce(arena, count) || !gpuarena__try_relax(arena, NULL)
+        || !gpuarena__charge(arena, count * page, NULL)) return 1;
     granted = gpuarena__ask_grant(arena, count, error);
     gpuarena__uncharge(arena, count * page);
     return granted;
