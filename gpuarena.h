@@ -6999,6 +6999,7 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
     gpuarena__commit commit = GPUARENA_INIT;
     gpuarena__error said;
     int done;
+    /* older spare handles go back first, so that a commit that fails does not keep new ones in their place */
     (void)gpuarena__spares_part(arena);
     commit.before = arena->stats.reserved_bytes;
     commit.begin = begin;
@@ -7145,7 +7146,6 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
     over = arena->stats.reserved_bytes > keep;
     if (done && over) done = gpuarena__small_release(arena, keep, &said);
     if (done && arena->stats.reserved_bytes > keep) {
-        said = gpuarena__no_error();
         (void)gpuarena__large_release(arena, gpuarena__whole(arena->stats.reserved_bytes - keep, page) / page,
                                       arena->paged.kept_begin, arena->paged.kept_end, &said);
         done = said.result == GPUARENA_OK;
@@ -7946,24 +7946,27 @@ static int gpuarena__pack_earmark(gpuarena *arena, gpuarena__plan *plan, const g
 }
 
 /* Plans the blocks of the step that ends where they lay in it, if that memory is still there. The others are
-   packed between them. Pages moved in that step, so few or none move now. 0: there is no plan; memory may be
-   earmarked. */
+   packed between them. Pages moved in that step, so few or none move now. 0: there is no plan, and no memory
+   is earmarked for any. */
 static int gpuarena__plan_keep(gpuarena *arena, gpuarena__plan *plan)
 {
     uint32_t record, at, count = 0;
+    int done;
     for (at = 0; at < plan->seen.count; at++) {
         gpuarena__planned *place = &plan->seen.list[at];
         if (!gpuarena__is_plannable(&plan->seen, at, place->record)
             || !gpuarena__is_planned_stream(arena, place->record)) place->address = 0;
         count += place->address != 0;
     }
-    for (record = 1; record < arena->streams.count; record++) {
+    done = count != 0;                           /* else no block can be planned */
+    for (record = 1; done && record < arena->streams.count; record++) {
         gpuarena__pack pack = GPUARENA_INIT;
         if (!gpuarena__is_planned_stream(arena, record)) continue;
-        if (!gpuarena__pack_make(arena, &pack, plan, record, 1)
-            || (pack.count && !gpuarena__pack_earmark(arena, plan, &pack, record))) return 0;
+        done = gpuarena__pack_make(arena, &pack, plan, record, 1)
+            && (!pack.count || gpuarena__pack_earmark(arena, plan, &pack, record));
     }
-    return count != 0;                           /* else no block can be planned */
+    if (!done) (void)gpuarena__plans_yield(arena, 0);        /* some may be earmarked */
+    return done;
 }
 
 /* Packs the blocks of a sequence, for a region of each stream. Returns how many regions that takes, and which
@@ -8123,11 +8126,9 @@ static int gpuarena__plan_make(gpuarena *arena, gpuarena__plan *plan)
         done = gpuarena__plan_keep(arena, plan);
         arena->stats.plan_count += done != 0;
     }
-    if (!done) {
-        (void)gpuarena__plans_yield(arena, 0);
+    if (!done)
         done = plan->clean >= GPUARENA__PLAN_PROVEN && !arena->streams.captured
             && gpuarena__plan_move(arena, plan, 0);
-    }
     if (!done) {
         (void)gpuarena__plans_yield(arena, 0);   /* some regions may have been obtained, or lost */
         return 0;
@@ -8145,7 +8146,6 @@ static void gpuarena__plan_try(gpuarena *arena, gpuarena__plan *plan)
     if (!arena->paged.page_bytes || arena->plans.region_count || plan->failures) return;
     arena->plans.trial = (uint32_t)gpuarena__plan_keep(arena, plan);
     if (arena->plans.trial) plan->state = GPUARENA__PLAN_SERVES;
-    else (void)gpuarena__plans_yield(arena, 0);
 }
 
 /* A step has been recorded. A plan is made if it is the same as the one before, and pages moved or memory was
