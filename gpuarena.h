@@ -137,7 +137,9 @@
        has taken no memory that others may need.
      - Free memory in handles that are partly live is *stranded*: it can neither move nor go back, and is
        counted as stranded_bytes. New handles have one page each while more than a page and 1/256 of reserved
-       memory is stranded, except for plans.
+       memory is stranded, except for plans. For a request of 256 MiB or more they have at most 1/16 of it
+       then; and one page only while more is stranded than 1/512 of what limit and device leave, or than three
+       quarters of the share config.idle_fraction.
      - Requests of a page and more take the smallest free block that fits, so little is left between blocks.
        Requests of config.large_bytes and more take the lowest one, so large blocks lie at low addresses
        and idle pages gather at high ones. With one stream, such a request of whole pages that gets new ones
@@ -6811,22 +6813,35 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
     return gpuarena__set_reason(error, narrow);
 }
 
+/* Tells whether more is stranded than a large place may have large handles beside: of `room`, what limit and
+   device leave, one part in 512; and three quarters of the idle part, which is measured against the peak. */
+static int gpuarena__strands_most(const gpuarena *arena, uint64_t room)
+{
+    uint64_t idle = gpuarena__idle_part(arena, arena->paged.peak_bytes);
+    return gpuarena__stranded(arena) > gpuarena__min(idle - idle / 4, room / (2 * GPUARENA__HANDLE_PART));
+}
+
 /* How many pages the next new handle has, if so many are left to create in a hole: up to half of the place.
-   Large handles make growth cheap, but the free part of one that is partly live cannot move. A plan's pages
-   do not move anyway; and a step whose plan has ended needs much at once. */
+   Large handles make growth cheap, but the free part of one that is partly live cannot move. So while much is
+   stranded, a large place has smaller handles, and any other single pages. A plan's pages do not move anyway;
+   and a step whose plan has ended needs much at once. */
 static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__commit *commit, uint64_t left)
 {
-    uint64_t page = arena->paged.page_bytes, bytes = commit->end - commit->begin, count = 1, most;
-    most = gpuarena__min(gpuarena__room(arena, NULL), /* of the limit, and of the device as far as known */
+    uint64_t page = arena->paged.page_bytes, bytes = commit->end - commit->begin, count = 1, most, room;
+    int is_large = bytes >= GPUARENA__HANDLE_KNEE;
+    room = gpuarena__min(gpuarena__room(arena, NULL), /* of the limit, and of the device as far as known */
                          gpuarena__above(arena->reachable_bytes, arena->stats.reserved_bytes));
-    most /= GPUARENA__HANDLE_PART;
-    if (bytes >= GPUARENA__HANDLE_KNEE)
+    most = room / GPUARENA__HANDLE_PART;
+    if (is_large)
         most = gpuarena__min(most * 4,
                              gpuarena__max(gpuarena__max(GPUARENA__HANDLE_KNEE / 4, bytes / 8),
                                            (arena->stats.reserved_bytes + bytes) / GPUARENA__HANDLE_SHARE));
     if (arena->plans.making == GPUARENA__MAKES_BLOCK
         && !(arena->plans.now && arena->plans.now->state == GPUARENA__PLAN_ENDS)
-        && gpuarena__strands_much(arena, 0)) return 1;
+        && gpuarena__strands_much(arena, 0)) {
+        if (!is_large || gpuarena__strands_most(arena, room)) return 1;
+        most = gpuarena__min(most, bytes / 16);
+    }
     while (count * 2 * page <= gpuarena__min(most, bytes / 2)) count *= 2;        /* far below INSIDE */
     return gpuarena__min(count, left);
 }
