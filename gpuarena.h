@@ -6813,11 +6813,12 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
     return gpuarena__set_reason(error, narrow);
 }
 
-/* Tells whether more is stranded than a large place may have large handles beside: of `room`, what limit and
-   device leave, one part in 512; and three quarters of the idle part, which is measured against the peak. */
-static int gpuarena__strands_most(const gpuarena *arena, uint64_t room)
+/* Tells whether more is stranded than a place of `bytes` may have large handles beside: one part in 512 of
+   `room`, what limit and device leave; and three quarters of the idle part of the peak, with the place. */
+static int gpuarena__strands_most(const gpuarena *arena, uint64_t bytes, uint64_t room)
 {
-    uint64_t idle = gpuarena__idle_part(arena, arena->paged.peak_bytes);
+    uint64_t idle = gpuarena__idle_part(arena, gpuarena__max(arena->paged.peak_bytes,
+                                                             arena->stats.live_bytes + bytes));
     return gpuarena__stranded(arena) > gpuarena__min(idle - idle / 4, room / (2 * GPUARENA__HANDLE_PART));
 }
 
@@ -6839,7 +6840,7 @@ static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__co
     if (arena->plans.making == GPUARENA__MAKES_BLOCK
         && !(arena->plans.now && arena->plans.now->state == GPUARENA__PLAN_ENDS)
         && gpuarena__strands_much(arena, 0)) {
-        if (!is_large || gpuarena__strands_most(arena, room)) return 1;
+        if (!is_large || gpuarena__strands_most(arena, bytes, room)) return 1;
         most = gpuarena__min(most, bytes / 16);
     }
     while (count * 2 * page <= gpuarena__min(most, bytes / 2)) count *= 2;        /* far below INSIDE */
