@@ -46,15 +46,24 @@ static void swap(int from, int to)
 
 static int is_of_memory(device_entry entry) { return entry <= ENTRY_unmap; }
 
-/* When more is asked for. What others have that a capture keeps may be above a limit that was lowered. */
+/* The arena that calls the driver; NULL: none yet. */
+static const gpuarena *calling_arena(const gpuarena_driver *self)
+{
+    for (int at = 0; at < world.arena_count; at++)
+        if (device.holders[at].table == self) return world.arenas[at].ptr;
+    return NULL;
+}
+
+/* When more is asked for: by an arena that charges it to those above it, too. Another arena may be above a limit that
+   was lowered, since a capture keeps its memory. */
 static void judge_limits(const gpuarena_driver *self, device_entry entry)
 {
-    for (int at = 0; at < world.arena_count && (entry == ENTRY_obtain || entry == ENTRY_create); at++) {
-        const gpuarena *arena = world.arenas[at].ptr;
-        if (arena && !world.arenas[at].is_over && self == device.holders[at].table
-            && arena->stats.reserved_bytes + arena->growing > device.holders[at].ceiling)
-            blame("in %s: reserved + growing is above the limit", device_entries[entry]);
-    }
+    if (entry != ENTRY_obtain && entry != ENTRY_create) return;
+    for (const gpuarena *arena = calling_arena(self); arena; arena = arena->config.parent)
+        for (int at = 0; at < world.arena_count; at++)
+            if (world.arenas[at].ptr == arena && !world.arenas[at].is_over
+                && arena->family.reserved + arena->family.growing > device.holders[at].ceiling)
+                blame("in %s: reserved + growing is above the limit", device_entries[entry]);
 }
 
 static void judge_call(const gpuarena_driver *self, device_entry entry)
