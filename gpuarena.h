@@ -137,9 +137,9 @@
        has taken no memory that others may need.
      - Free memory in handles that are partly live is *stranded*: it can neither move nor go back, and is
        counted as stranded_bytes. New handles have one page each while more than a page and 1/256 of reserved
-       memory is stranded, except for plans. For a request of 256 MiB or more they have at most 1/16 of it
-       then; and one page only while more is stranded than 1/512 of what limit and device leave, or than three
-       quarters of the share config.idle_fraction.
+       memory is stranded, except for plans. Where 256 MiB or more are needed in one place they have at most
+       1/16 of it then; and one page only while more is stranded than 1/512 of what limit and device leave, or
+       than three quarters of the share config.idle_fraction of the peak.
      - Requests of a page and more take the smallest free block that fits, so little is left between blocks.
        Requests of config.large_bytes and more take the lowest one, so large blocks lie at low addresses
        and idle pages gather at high ones. With one stream, such a request of whole pages that gets new ones
@@ -729,7 +729,8 @@ typedef struct gpuarena_failure {
     uint64_t device_free_bytes;                  /* HEADROOM, DRIVER_REFUSED, and FRAGMENTED if one of them
                                                     forbade growth: from memory.info; else 0 */
     gpuarena_block block;                        /* the block that the call was about, or in which the wrong
-                                                    pointer lies; ptr NULL: none */
+                                                    pointer lies; STILL_IN_USE by live blocks: one of
+                                                    them; ptr NULL: none */
     uint64_t live_count;                         /* live blocks */
     gpuarena_live most[4];                       /* OUT_OF_MEMORY, if anything is tagged: the tags with most
                                                     live bytes, 0 included. STILL_IN_USE by live blocks: the
@@ -739,8 +740,9 @@ typedef struct gpuarena_failure {
                                                     one above; the offset in the block; the driver's name of
                                                     its code. What is too long ends with ".." */
     const char *driver_call;                     /* DRIVER_REFUSED and FRAGMENTED, if the driver refused
-                                                    though it reports enough free memory: the entry of its
-                                                    table that did, as "obtain" or "map"; else NULL */
+                                                    though it reports enough free memory, or refused an
+                                                    import: the entry of its table that refused, as
+                                                    "obtain" or "map"; else NULL */
 } gpuarena_failure;
 
 /* ---- actions: an observer is told after the fact, with the lock held. Pointers last for the call. */
@@ -863,9 +865,9 @@ typedef struct gpuarena_config {
     uint64_t alignment;                          /* of block sizes and addresses: a power of two from 256
                                                     to 2 MiB (256) */
     gpuarena_limit_base limit_base;
-    uint64_t limit_bytes;                        /* the resulting limit must be at least 2 MiB, or a page,
-                                                    and fit the device; PINNED: the host; MANAGED: may be
-                                                    larger */
+    uint64_t limit_bytes;                        /* the resulting limit must be at least 2 MiB, if paged at
+                                                    least a page, and fit the device; PINNED: the host;
+                                                    MANAGED: may be larger */
     double   limit_fraction;                     /* above 0, at most 1 */
     uint64_t headroom_bytes;                     /* device memory that growth leaves free (0) */
     gpuarena_release release;                    /* not ON_DEMAND: not with growth FIXED */
@@ -916,24 +918,26 @@ typedef struct gpuarena_config {
     X(backoff_count) /* times that the driver refused and was asked for less */ \
     X(release_count) /* segments, large handles and runs of pages released */ \
     X(driver_call_count) /* of driver.memory.obtain and give_back, of driver.vm, ipc and fd */ \
-    X(driver_error_count) /* failed releases that the result of no call tells of; and failed unmaps, whose \
-                             addresses are lost until gpuarena_trim or _destroy */ \
+    X(driver_error_count) /* failed releases that the result of no call tells of, unless they were to make \
+                             room for a request; and failed unmaps, whose addresses are lost until \
+                             gpuarena_trim or _destroy */ \
     X(remapped_page_count) /* paged: pages moved to where they were needed */ \
     X(wait_count) /* stages 5, 7 (paged) and 8: allocations for which the host waited; waits of stage 3 are \
                      in gpu_wait_count alone */ \
     X(stream_wait_count) /* stage 6: allocations for which their stream was made to wait */ \
-    X(reclaim_count) /* stage 9, and the same in resize and reserve: times that other arenas of the tree \
-                        released idle memory for this one */ \
+    X(reclaim_count) /* stage 9, and the same in resize, reserve and creation: times that other arenas of \
+                        the tree released idle memory for this one */ \
     X(pressure_count) /* stage 9: calls of config.pressure */ \
     X(planned_count) /* allocations served where a plan had them */ \
     X(unplanned_count) /* requests in a step with a plan that it did not serve, failed ones included */ \
     X(plan_count) /* plans made, or packed anew */ \
     X(gpu_wait_count) /* times that a stream was made to wait (stage 6), or that the host waited, in any \
                          call, for an event or for the device. The release of a segment that is not quiet \
-                         counts, since the driver waits then */ \
+                         counts, since the driver waits then; what debug=guard waits for does not */ \
     X(sync_wait_count) /* frees, and segments of async memory, that only a device wait makes quiet */ \
     X(event_error_count) /* events that could not be made, recorded, queried or waited for, and failed waits \
-                            for the device: none of these events counts as completed */ \
+                            for the device, except those of debug=guard: none of these events counts as \
+                            completed */ \
     X(host_bytes) /* host memory held for bookkeeping */
 typedef struct gpuarena_stats {
 #define X(field) uint64_t field;
@@ -4047,6 +4051,7 @@ static uint8_t gpuarena__set_reason(gpuarena__error *error, gpuarena_reason reas
 /* What a driver's code means: a gpuarena_status, or another number, which means FAILED. */
 static int gpuarena__status_of(const gpuarena *arena, int code)
 {
+    if (arena->lost) return GPUARENA_STATUS_LOST;
     return arena->driver.classify ? (int)arena->driver.classify(&arena->driver, code) : code;
 }
 
@@ -6813,9 +6818,11 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
     return gpuarena__set_reason(error, narrow);
 }
 
-/* Tells whether more is stranded than a place of `bytes` may have large handles beside: one part in 512 of
-   `room`, what limit and device leave; and three quarters of the idle part of the peak, with the place. */
-static int gpuarena__strands_most(const gpuarena *arena, uint64_t bytes, uint64_t room)
+/* Tells whether too much is stranded for a place of `bytes` to have large handles: more than half of what one
+   handle may have of `room`, what limit and device leave; or more than three quarters of the idle part of the
+   peak, this place included. Deciding the commit noted the peak. Measured in stress/RESULTS.md, Sizes of
+   handles. */
+static int gpuarena__strands_too_much(const gpuarena *arena, uint64_t bytes, uint64_t room)
 {
     uint64_t idle = gpuarena__idle_part(arena, gpuarena__max(arena->paged.peak_bytes,
                                                              arena->stats.live_bytes + bytes));
@@ -6840,7 +6847,7 @@ static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__co
     if (arena->plans.making == GPUARENA__MAKES_BLOCK
         && !(arena->plans.now && arena->plans.now->state == GPUARENA__PLAN_ENDS)
         && gpuarena__strands_much(arena, 0)) {
-        if (!is_large || gpuarena__strands_most(arena, bytes, room)) return 1;
+        if (!is_large || gpuarena__strands_too_much(arena, bytes, room)) return 1;
         most = gpuarena__min(most, bytes / 16);
     }
     while (count * 2 * page <= gpuarena__min(most, bytes / 2)) count *= 2;        /* far below INSIDE */
@@ -7049,8 +7056,8 @@ static int gpuarena__growth_granted(gpuarena *arena, uint64_t bytes, gpuarena__e
     int granted;
     if (!gpuarena__room_now(arena, 0, &room, &narrow, error)) return 0;
     if (room < bytes) return gpuarena__set_reason(error, narrow);
-    if (!gpuarena__is_scarce(arena, count) || !gpuarena__try_relax(arena, NULL)
-        || !gpuarena__charge(arena, count * page, NULL)) return 1;
+    if (!gpuarena__is_beyond(arena, count) || !gpuarena__try_relax(arena, NULL)
+        || !gpuarena__is_scarce(arena, count) || !gpuarena__charge(arena, count * page, NULL)) return 1;
     granted = gpuarena__ask_grant(arena, count, error);
     gpuarena__uncharge(arena, count * page);
     return granted;
@@ -8315,7 +8322,8 @@ static int gpuarena__release_more(gpuarena *arena, uint64_t keep, int quiet, gpu
 {
     gpuarena__error refusal = gpuarena__no_error();
     gpuarena__segments_release(arena, keep, quiet, stream, &refusal);
-    if (arena->paged.page_bytes && arena->stats.reserved_bytes > keep && refusal.result != GPUARENA_CAPTURE) {
+    if (arena->paged.page_bytes && arena->stats.reserved_bytes > keep && !arena->lost
+        && refusal.result != GPUARENA_CAPTURE) {
         (void)gpuarena__resolve_all(arena);
         if (gpuarena__pages_release(arena, keep, &refusal) && !quiet && arena->stats.reserved_bytes > keep
             && gpuarena__idle_bytes(arena, 0) && gpuarena__wait_device(arena, &refusal))
@@ -9533,7 +9541,7 @@ static gpuarena_result gpuarena__outcome_measured(gpuarena *arena, const gpuaren
     if (idle && gpuarena__is_within_limits(&failure)) {
         if (gpuarena__ask_capturing(arena, NULL))
             failure.reason = GPUARENA_REASON_CAPTURE;        /* what is idle stays where it is */
-        else if (failure.pending_bytes)
+        else if (gpuarena__idle_bytes(arena, 0) > gpuarena__idle_bytes(arena, 1))
             failure.reason = GPUARENA_REASON_PENDING;        /* the host could not wait for it */
     }
     return gpuarena__fail_record(arena, &failure, stream);
@@ -9654,7 +9662,8 @@ static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__request *
     plain.home = 0;                              /* as if there were no capture */
     if (!gpuarena__needs_new(&plain)
         && gpuarena__run_find(arena, &plain, GPUARENA__AVAILABLE_AFTER_SYNC)) return 1;
-    return gpuarena__is_paged(arena, req) && gpuarena__would_fit(arena, req, failure->reason, failure);
+    return gpuarena__is_paged(arena, req) && arena->config.idle_fraction < 1
+        && gpuarena__would_fit(arena, req, failure->reason, failure);
 }
 
 /* The failure of an allocation for lack of memory: why, and how much is missing. */
@@ -13688,7 +13697,7 @@ GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_st
     else if (arena->streams.list[gpuarena__stream_find(arena, stream)].home)
         result = gpuarena__fail_argument(arena, "stream: captured already");
     else {
-        if (!arena->streams.captured)
+        if (!arena->streams.captured && !arena->lost)
             (void)gpuarena__resolve_events(arena, 0);        /* the last chance for a long time */
         if (!gpuarena__capture_open(arena, stream, set))
             result = gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL);
@@ -13751,7 +13760,7 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
     if (bytes <= GPUARENA__MAX_BYTES)
         target = before + gpuarena__whole(bytes - before, gpuarena__max(arena->paged.page_bytes,
                                                                         GPUARENA__GRANULE));
-    do {                                         /* again if a limit above was raised meanwhile */
+    do {                                         /* again if nothing is missing by now: others made room */
         error = gpuarena__no_error();
         if (target > GPUARENA__MAX_BYTES) gpuarena__set_reason(&error, GPUARENA_REASON_TOO_LARGE);
         else if (target > arena->limit) gpuarena__set_reason(&error, GPUARENA_REASON_OVER_LIMIT);
