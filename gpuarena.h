@@ -4048,7 +4048,7 @@ static uint8_t gpuarena__set_reason(gpuarena__error *error, gpuarena_reason reas
     return 0;
 }
 
-/* What a driver's code means: a gpuarena_status, or another number, which means FAILED. */
+/* The gpuarena_status that a driver's code stands for, or another number, which counts as FAILED. */
 static int gpuarena__status_of(const gpuarena *arena, int code)
 {
     if (arena->lost) return GPUARENA_STATUS_LOST;
@@ -9527,17 +9527,25 @@ static int gpuarena__is_within_limits(const gpuarena_failure *failure)
         && !failure->missing_bytes;
 }
 
-/* The result of a call that ends with this error. Any but OK is recorded as a failure, by refusal of `need`
-   more bytes perhaps: see failure_measure. */
+/* The failure of a call that wanted `need` more bytes of memory, perhaps none: see failure_measure. */
+static gpuarena_failure gpuarena__failure_grow(gpuarena *arena, const gpuarena__error *error,
+                                               uint64_t requested, uint64_t need, uint64_t idle)
+{
+    gpuarena_failure failure = gpuarena__failure_of(arena, error);
+    failure.requested_bytes = requested;
+    gpuarena__failure_measure(arena, &failure, need, idle);
+    return failure;
+}
+
+/* The result of a call that ends with this error. Any but OK is recorded as a failure, as failure_grow
+   describes it. */
 static gpuarena_result gpuarena__outcome_measured(gpuarena *arena, const gpuarena__error *error,
                                                   uint64_t requested, uint64_t need, uint64_t idle,
                                                   gpuarena_stream stream)
 {
     gpuarena_failure failure;
     if (error->result == GPUARENA_OK) return GPUARENA_OK;
-    failure = gpuarena__failure_of(arena, error);
-    failure.requested_bytes = requested;
-    gpuarena__failure_measure(arena, &failure, need, idle);
+    failure = gpuarena__failure_grow(arena, error, requested, need, idle);
     if (idle && gpuarena__is_within_limits(&failure)) {
         if (gpuarena__ask_capturing(arena, NULL))
             failure.reason = GPUARENA_REASON_CAPTURE;        /* what is idle stays where it is */
@@ -11247,6 +11255,9 @@ static const gpuarena *gpuarena__family_root(const gpuarena *arena)
     return arena;
 }
 
+/* A call tries so often again, if other threads or arenas have changed what it saw, before it is refused. */
+enum { GPUARENA__RACES = 8 };
+
 /* A call that may reclaim idle memory from other arenas of its tree. */
 typedef struct gpuarena__reclaim {
     uint64_t seen;                               /* before growth was tried: changes by other arenas, .. */
@@ -11403,7 +11414,7 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     moved |= before.frees != reclaim->frees || before.calls != reclaim->calls
         || own_changes != arena->family.own_changes;         /* by a call that has not ended */
     if (could && changed) arena->stats.reclaim_count++;
-    else if (!(changed || moved) || ++reclaim->races > 8) reclaim->refused = bytes;
+    else if (!(changed || moved) || ++reclaim->races > GPUARENA__RACES) reclaim->refused = bytes;
     return changed || moved;
 }
 
@@ -12482,7 +12493,7 @@ static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req,
     if (has_room || (freed && (pending || gpuarena__would_fit(arena, req, miss->error.reason, miss->failure)))
         || (pending && !arena->stats.pending_bytes)
         || ((pending || freed) && arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, req)))
-        miss->again = miss->retries++ < 8;
+        miss->again = miss->retries++ < GPUARENA__RACES;
     return 0;
 }
 
@@ -13539,7 +13550,8 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         lack = gpuarena__above(lack, idle);
         again = gpuarena__reclaim_for(arena, lack, error, &reclaim);
         if (!again && freed != arena->stats.free_count)
-            again = gpuarena__may_grow_now(arena, index, serial, req->bytes, error) && retries++ < 8;
+            again = gpuarena__may_grow_now(arena, index, serial, req->bytes, error)
+                && retries++ < GPUARENA__RACES;
         if (node->as.live.serial != serial || !gpuarena__node_live(node)
             || gpuarena__node_bytes(node) != had || gpuarena__is_exported(arena, index))
             again = gpuarena__set_error(error, GPUARENA_OK);
@@ -13766,10 +13778,8 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
         else if (target > arena->limit) gpuarena__set_reason(&error, GPUARENA_REASON_OVER_LIMIT);
         else if (gpuarena__family_grow_to(arena, target, 1, &error)) return gpuarena__end(arena, GPUARENA_OK);
         before = arena->stats.reserved_bytes + gpuarena__children(arena);
-        failure = gpuarena__failure_of(arena, &error);
-        failure.requested_bytes = bytes;
-        gpuarena__failure_measure(arena, &failure, gpuarena__above(target, before), 0);
-    } while (gpuarena__is_within_limits(&failure) && retries++ < 8);
+        failure = gpuarena__failure_grow(arena, &error, bytes, gpuarena__above(target, before), 0);
+    } while (gpuarena__is_within_limits(&failure) && retries++ < GPUARENA__RACES);
     return gpuarena__end(arena, gpuarena__fail_record(arena, &failure, NULL));
 }
 
