@@ -717,8 +717,9 @@ typedef struct gpuarena_failure {
     uint64_t requested_bytes;                    /* of an allocation, an import, or a block that was to grow;
                                                     the target of a reserve; else 0 */
     uint64_t missing_bytes;                      /* OVER_LIMIT, OVER_PARENT: by how much the limit is too
-                                                    low, after idle memory is released. (Whether the driver
-                                                    aligns a segment as a block needs it is not foreseen.)
+                                                    low, after idle memory is released; 0: that would be
+                                                    enough, but it failed. (Whether the driver aligns a
+                                                    segment as a block needs it is not foreseen.)
                                                     HEADROOM, DRIVER_REFUSED: how much more device memory is
                                                     needed, after idle memory is moved or released.
                                                     FRAGMENTED: by how much the longest free block is too
@@ -9728,9 +9729,15 @@ static const char *gpuarena__words_of_reason(const gpuarena_failure *failure)
 {
     switch (failure->reason) {
 #define X(reason, words) case GPUARENA_REASON_##reason: return words;
-    X(OVER_LIMIT, "$requested would pass the limit of $limit; raise it by $missing, or free as much")
-    X(OVER_PARENT, "$requested would pass the limit of the arena above, $detail, which its sub-arenas "
-                   "share; raise that by $missing, or free as much in any of them")
+    X(OVER_LIMIT, failure->missing_bytes
+      ? "$requested would pass the limit of $limit; raise it by $missing, or free as much"
+      : "$requested would pass the limit of $limit while idle memory stays reserved, which could not be "
+        "released; gpuarena_trim says why")
+    X(OVER_PARENT, failure->missing_bytes
+      ? "$requested would pass the limit of the arena above, $detail, which its sub-arenas share; raise that "
+        "by $missing, or free as much in any of them"
+      : "$requested would pass the limit of the arena above, $detail, while idle memory stays reserved, "
+        "which could not be released; gpuarena_trim says why")
     X(FRAGMENTED, "$requested fit in no single free block, though enough is free: the longest is "
                   "$largest_free, short by $missing; $growth, or allocate large blocks first")
     X(PENDING, "$requested are free, but the GPU may use them still: $pending wait for streams, and cannot "
