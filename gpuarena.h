@@ -2032,6 +2032,7 @@ typedef struct gpuarena__tags {
      owners     all nodes that start in one page belong to its owner. It changes with all locks, and only
                 where no live node starts
      lookup     has the live nodes that start in the heap's pages, live_count in number
+     unused     these nodes have record 0: see heap_may_join
      bins       have the quiet blocks that start there; those of a stream of this heap that do are in the
                 stream's `bins`, and no heap but this one touches them
      stats      what hits and frees have changed since all locks were held last: see lock. Live and
@@ -3554,6 +3555,13 @@ GPUARENA__INLINE void gpuarena__set_prev(const gpuarena__heap *heap, gpuarena__n
     else node->prev = prev;
 }
 
+/* Writes `record` of a node, which another heap may read at the same time: see heap_may_join. */
+GPUARENA__INLINE void gpuarena__set_record(const gpuarena__heap *heap, gpuarena__node *node, uint32_t record)
+{
+    if (heap) GPUARENA__STORE(&node->record, record, RELAXED);
+    else node->record = record;
+}
+
 /* The unused nodes of the page's owner, with all locks; the arena's if the owner has none. If no node starts
    in the page of the address, it has the owner of `from`'s page. */
 GPUARENA__NOINLINE gpuarena__pool *gpuarena__pool_far(gpuarena *arena, uint64_t from, uint64_t address)
@@ -3592,8 +3600,7 @@ GPUARENA__INLINE gpuarena__node *gpuarena__block_cut(gpuarena *arena, gpuarena__
     node->size = keep;
     node->next = tail;
     if (GPUARENA__LIKELY(after)) gpuarena__set_prev(heap, gpuarena__node_at(arena, after), tail);
-    if (heap) GPUARENA__STORE(&rest->record, node->record, RELAXED);
-    else rest->record = node->record;
+    gpuarena__set_record(heap, rest, node->record);
     rest->ticket = node->ticket;
     rest->use_at = 0;
     /* node is the nearest start below; if it lies in another page, rest is the first start in its page */
@@ -3624,7 +3631,7 @@ GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, gpuarena__heap *he
     node->size += gone->size;
     node->next = after;
     if (GPUARENA__LIKELY(after)) gpuarena__set_prev(heap, gpuarena__node_at(arena, after), index);
-    if (!heap && !GPUARENA__LIKELY(!arena->heaps.count)) gone->record = 0;   /* see heap_refill */
+    if (heap || !GPUARENA__LIKELY(!arena->heaps.count)) gpuarena__set_record(heap, gone, 0);
     gpuarena__node_drop(gpuarena__pool_of(arena, heap, gone->address, gone->address), dropped, gone);
 }
 
@@ -3723,7 +3730,9 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__heap *heap,
 
 /* Tells whether a block that a heap frees may be joined with a neighbour. With the heap's lock, which need
    not be the neighbour's: if the neighbour has the same record, then no other heap changes it; if not, its
-   record is all that is read, or that of a node which lay there a moment ago and was another heap's, too. */
+   record is all that is read, or that of a node which lay there a moment ago and was another heap's, too. Or
+   a node is read that the other heap is about to put there, and whose record it may not have written yet. So
+   unused nodes of heaps have record 0: the record that one had may be that of this heap's stream now. */
 GPUARENA__INLINE int gpuarena__heap_may_join(const gpuarena__node *node, const gpuarena__node *other)
 {
     return GPUARENA__LOAD(&other->record, RELAXED) == node->record && gpuarena__is_free(other);
@@ -4981,7 +4990,7 @@ static void gpuarena__heap_refill(gpuarena *arena, gpuarena__heap *heap)
     while (heap->unused.count < GPUARENA__REFILL) {
         uint32_t index = arena->nodes.unused.first;
         gpuarena__node *node = gpuarena__node_take(arena, &arena->nodes.unused);
-        node->record = 0;                        /* of no other heap's stream: see heap_may_join */
+        node->record = 0;                        /* see heap_may_join */
         gpuarena__node_drop(&heap->unused, index, node);
     }
 }
@@ -10475,6 +10484,8 @@ static int gpuarena__check_tables(const gpuarena__audit *audit)
         uint64_t count = 0;
         for (index = pool->first; index && count <= audit->node_count; count++) {
             GPUARENA__LINK(index, count);
+            GPUARENA__NEVER(n && gpuarena__node_at(arena, index)->record,
+                            "an unused node of a heap has a stream", index);
             index = gpuarena__node_at(arena, index)->next;
         }
         GPUARENA__SAME(count, pool->count, "unused nodes are miscounted");

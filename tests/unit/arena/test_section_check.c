@@ -446,6 +446,8 @@ static void test_heaps(void)
     VIOLATE(heap->lookup.table[slot], index_of("used"), "a heap's live blocks are miscounted");
     VIOLATE(arena->ranges.first->owners[0], GPUARENA__HEAPS, "a page belongs to no heap that there is");
     VIOLATE(node_at(unused)->next, unused, "unused nodes are miscounted");
+    CHECK(heap->unused.first != 0);
+    VIOLATE(node_at(heap->unused.first)->record, 1, "an unused node of a heap has a stream");
     VIOLATE(arena->family.reserved, 0, "what sub-arenas reserve does not add up");
     VIOLATE(arena->family.growing, 1, "what sub-arenas claim does not add up");
     VIOLATE(node_at(0)->as.tree.longest, 1, "the sentinel is free");
