@@ -32,40 +32,44 @@ void  gpuarena_ort_stats(gpuarena_stats *stats);
 const char *gpuarena_ort_why(void);
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-static gpuarena *made;
+static gpuarena *made;                           /* read under the lock, too: only so are its contents visible */
 
-static gpuarena *arena_of_all(void)
+/* The arena. make 1: it is made at the first use. NULL: there is none. */
+static gpuarena *arena_of_all(int make)
 {
     gpuarena_config config = GPUARENA_INIT;
+    gpuarena *arena;
     pthread_mutex_lock(&making);
     snprintf(config.name, sizeof config.name, "onnxruntime");
-    if (!made && gpuarena_create(&config, &made)) made = NULL;
+    if (make && !made && gpuarena_create(&config, &made)) made = NULL;
+    arena = made;
     pthread_mutex_unlock(&making);
-    return made;
+    return arena;
 }
 
 void *gpuarena_ort_alloc(size_t bytes)
 {
-    gpuarena *arena = arena_of_all();
+    gpuarena *arena = arena_of_all(1);
     void *ptr = NULL;
     return arena && gpuarena_alloc(arena, &ptr, bytes, GPUARENA_ANY_STREAM) == GPUARENA_OK ? ptr : NULL;
 }
 
 /* A block that was allocated for every stream waits for the device. */
-void gpuarena_ort_free(void *ptr) { (void)gpuarena_free(made, ptr, GPUARENA_OWN_STREAM); }
+void gpuarena_ort_free(void *ptr) { (void)gpuarena_free(arena_of_all(0), ptr, GPUARENA_OWN_STREAM); }
 
 void gpuarena_ort_empty_cache(void)
 {
-    if (made) (void)gpuarena_trim(made, 0, NULL);
+    gpuarena *arena = arena_of_all(0);
+    if (arena) (void)gpuarena_trim(arena, 0, NULL);
 }
 
-void gpuarena_ort_stats(gpuarena_stats *stats) { gpuarena_get_stats(made, stats); }
+void gpuarena_ort_stats(gpuarena_stats *stats) { gpuarena_get_stats(arena_of_all(0), stats); }
 
 const char *gpuarena_ort_why(void)
 {
     static __thread char text[512];
     gpuarena_failure failure;
-    gpuarena_last_failure(made, &failure);
+    gpuarena_last_failure(arena_of_all(0), &failure);
     gpuarena_failure_text(&failure, text, sizeof text);
     return text;
 }

@@ -67,7 +67,10 @@ EXPORT void gpuarena_mempool_free(void *ptr, size_t bytes, int device, cudaStrea
 EXPORT unsigned long long gpuarena_mempool_bytes(int device, unsigned long long *reserved_bytes)
 {
     gpuarena_stats stats = GPUARENA_INIT;
-    gpuarena *arena = device >= 0 && device < DEVICES ? arenas[device] : NULL;
+    gpuarena *arena;
+    pthread_mutex_lock(&creating);
+    arena = device >= 0 && device < DEVICES ? arenas[device] : NULL;
+    pthread_mutex_unlock(&creating);
     if (arena) gpuarena_get_stats(arena, &stats);
     if (reserved_bytes) *reserved_bytes = stats.reserved_bytes;
     return stats.live_bytes;
