@@ -9342,7 +9342,7 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
              largest = gpuarena__max(by_address, by_size);
     uint32_t word = GPUARENA__CLASS_WORDS, number, index, slot;
     while (word && !bins->taken[word - 1]) word--;
-    if (!word-- || largest >= arena->small_bytes) return largest;    /* all others are smaller */
+    if (!word--) return largest;
     number = word * 64 + gpuarena__highest_bit(bins->taken[word]);
     for (slot = 0; slot < 8; slot++)
         if (bins->digests[number] >> (8 * slot) & 255)
@@ -11401,9 +11401,8 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
                   || error->reason == GPUARENA_REASON_HEADROOM;
     uint64_t frees, own_changes, released = 0, device = 0, free_bytes;
     gpuarena__reclaim before;
-    if (!arena->has_family || error->result != GPUARENA_OUT_OF_MEMORY || !(limited || (refused && bytes))
-        || bytes >= reclaim->refused || arena->lost || gpuarena__is_tied()
-        || gpuarena__ask_capturing(arena, NULL)) return 0;
+    if (!arena->has_family || !(limited || (refused && bytes)) || bytes >= reclaim->refused || arena->lost
+        || gpuarena__is_tied() || gpuarena__ask_capturing(arena, NULL)) return 0;
     if (refused) {                               /* the tree may have what it has and what is free */
         if (!gpuarena__driver_info(arena, &free_bytes, NULL)) return 0;
         device = gpuarena__family_figures(arena, root).held
@@ -11562,8 +11561,6 @@ GPUARENA_API gpuarena_result gpuarena_export_fd(gpuarena *arena, void *ptr, uint
     uint64_t id = 0, length = 0, base = 0;
     int made = -1;
     if (!index) return result;
-    if (gpuarena__is_lost(arena, &error))
-        return gpuarena__end(arena, gpuarena__outcome(arena, &error, 0, NULL));
     if (gpuarena__is_exported(arena, index))
         (void)gpuarena__shared_find(arena, index, &base, &found, &ignored);
     if (at_bytes < found.paged_bytes) {
@@ -11582,10 +11579,11 @@ GPUARENA_API gpuarena_result gpuarena_export_fd(gpuarena *arena, void *ptr, uint
                                                                    "block begin there"));
     if (GPUARENA__ASK(arena, &error, fd, from_page, (&arena->driver, id, &made)) && made < 0)
         gpuarena__set_error(&error, GPUARENA_DRIVER_ERROR);
-    if (error.result != GPUARENA_OK) return gpuarena__end(arena, gpuarena__outcome(arena, &error, 0, NULL));
-    *fd = made;
-    *bytes = length;
-    return gpuarena__end(arena, GPUARENA_OK);
+    if (error.result == GPUARENA_OK) {
+        *fd = made;
+        *bytes = length;
+    }
+    return gpuarena__end(arena, gpuarena__outcome(arena, &error, 0, NULL));
 }
 
 GPUARENA_API gpuarena_result gpuarena_export_end(gpuarena *arena, void *ptr)
@@ -11673,10 +11671,9 @@ GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_sha
         || (shared->paged_bytes && shared->offset_bytes + shared->bytes > shared->paged_bytes))
         return gpuarena__end(arena, gpuarena__fail_argument(arena, "shared: not what gpuarena_export wrote"));
     imports = &arena->imports;
-    if (!gpuarena__is_lost(arena, &error)
-        && !GPUARENA__RESERVE(arena, gpuarena__import, imports->list, imports->count, 1, imports->room))
+    if (!GPUARENA__RESERVE(arena, gpuarena__import, imports->list, imports->count, 1, imports->room))
         gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
-    if (error.result == GPUARENA_OK && gpuarena__import_begin(arena, shared, &made, &error)) {
+    else if (gpuarena__import_begin(arena, shared, &made, &error)) {
         imports->list[imports->count++] = made;
         if (made.ptr) *ptr = gpuarena__pointer(made.ptr);
         else {
@@ -11710,9 +11707,9 @@ GPUARENA_API gpuarena_result gpuarena_import_fd(gpuarena *arena, void *ptr, int 
     gpuarena_result result = gpuarena__begin(arena, fd < 0 ? "fd: negative" : NULL);
     if (result != GPUARENA_OK) return result;
     import = gpuarena__import_find(arena, ptr);
-    if (!import || !import->lacks)
-        return gpuarena__end(arena, gpuarena__fail_argument(arena, "ptr: no import that lacks pages"));
-    if (!bytes || bytes % arena->driver.page_bytes || bytes > import->lacks)
+    if (!import)
+        return gpuarena__end(arena, gpuarena__fail_argument(arena, "ptr: no import of this arena"));
+    if (!bytes || bytes > import->lacks || bytes % arena->driver.page_bytes)     /* segments lack none */
         return gpuarena__end(arena, gpuarena__fail_argument(arena, "bytes: not those of the next pages"));
     if (gpuarena__import_map(arena, import, fd, bytes, &error)) import->lacks -= bytes;
     else if (import->page_bytes) import->lacks = 0;          /* it can only be ended */
@@ -11781,7 +11778,7 @@ static void gpuarena__free_host(gpuarena *arena)
 /* Gives all ranges back, unless the device is lost. 0 and an error: the driver kept one. */
 static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
 {
-    int released = !arena->lost && gpuarena__release_to(arena, 0, 0, NULL, error)
+    int released = gpuarena__release_to(arena, 0, 0, NULL, error)
         && (!arena->ranges.first                 /* addresses without memory */
             || (gpuarena__pages_release(arena, 0, error) && !arena->ranges.first))
         && gpuarena__unretire(arena, 0, error);
@@ -13394,7 +13391,7 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
         uint64_t before = arena->stats.reserved_bytes, idle = gpuarena__idle_segments(arena, !waited);
         if (error->result != GPUARENA_OUT_OF_MEMORY) return 0;
         if (gpuarena__plans_yield(arena, 0)) continue;       /* what plans had may be quiet */
-        if (idle) (void)gpuarena__release_to(arena, before - idle, !waited, stream, NULL);
+        (void)gpuarena__release_to(arena, before - idle, !waited, stream, NULL);
         if (arena->stats.reserved_bytes < before) continue;
         while (record < arena->streams.count && !gpuarena__host_wait_for(arena, record)) record++;
         if (record < arena->streams.count) continue;
@@ -13560,9 +13557,8 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         freed = arena->stats.free_count;
         done = gpuarena__block_grow(arena, index, req, error);
         if (done || error->result != GPUARENA_OUT_OF_MEMORY) break;
-        again = error->reason == GPUARENA_REASON_NEIGHBOUR   /* plans may have what is behind it */
-            && gpuarena__extent(arena, req, index, 1) >= node->address + req->bytes
-            && gpuarena__plans_yield(arena, 0);
+        again = gpuarena__extent(arena, req, index, 1) >= node->address + req->bytes
+            && gpuarena__plans_yield(arena, 0);  /* plans may have what is behind it */
         if (again) continue;
         lack = gpuarena__resize_need(arena, index, req->bytes, &idle);
         lack = gpuarena__above(lack, idle);
@@ -13601,11 +13597,9 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     gpuarena__request req;
     for (;;) {                                   /* again if growth finds that the block is another by now */
         error = gpuarena__no_error();
-        if (bytes && gpuarena__lookup_find(arena, gpuarena__address(ptr)))
-            gpuarena__prepare_free(arena, stream);
+        if (gpuarena__lookup_find(arena, gpuarena__address(ptr))) gpuarena__prepare_free(arena, stream);
         slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));  /* others may have freed it */
         if (!slot) return gpuarena__fail_pointer(arena, ptr, stream);
-        if (!bytes) return gpuarena__fail_argument(arena, "bytes: 0; free the block instead");
         index = *slot;
         node = gpuarena__node_at(arena, index);
         if (gpuarena__keeps_exported(arena, index, &error))
@@ -13619,8 +13613,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
         }
         if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
             return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
-        if (!gpuarena__is_lost(arena, &error)
-            && gpuarena__block_grow_clean(arena, index, &req, stream, &error)) break;
+        if (gpuarena__block_grow_clean(arena, index, &req, stream, &error)) break;
         if (error.result != GPUARENA_OK)
             return gpuarena__fail_resize(arena, index, &error, bytes, stream);
     }
@@ -13636,7 +13629,8 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
                                              gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__begin(arena, ptr ? NULL : "ptr: NULL");
+    gpuarena_result result = gpuarena__begin(arena, !ptr     ? "ptr: NULL"
+                                                    : !bytes ? "bytes: 0; free the block instead" : NULL);
     return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__resize(arena, ptr, bytes, stream)) : result;
 }
 
