@@ -207,6 +207,12 @@ static void test_import_arguments(void)
     CHECK_INT(gpuarena_import_end(to, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_import_end(to, there), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_import(to, &shared, &there), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_export_fd(from, at_of("1"), 0, &fd, &bytes), ==, GPUARENA_OK);
+    script("fail next map");
+    CHECK_INT(gpuarena_import_fd(to, there, fd, bytes), ==, GPUARENA_DRIVER_ERROR);
+    script("heal");                              /* it can only be ended */
+    CHECK_INT(gpuarena_import_fd(to, there, fd, bytes), ==, GPUARENA_INVALID_ARGUMENT);
+    close(fd);
     script("fail next release");
     CHECK_INT(gpuarena_import_end(to, there), ==, GPUARENA_DRIVER_ERROR);
     script("heal");                              /* it can only be ended */
@@ -214,12 +220,16 @@ static void test_import_arguments(void)
     CHECK_INT(gpuarena_import_end(to, there), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_export_end(from, at_of("1")), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_export_end(from, &fd), ==, GPUARENA_FOREIGN_POINTER);
+    script("lie reserve; fail every release");   /* an import that nobody has */
+    CHECK_INT(gpuarena_import(to, &shared, &there), ==, GPUARENA_DRIVER_ERROR);
+    CHECK_INT(gpuarena_import_fd(to, NULL, 0, MIB(2)), ==, GPUARENA_INVALID_ARGUMENT);
+    script("heal");
     script_end();
 }
 
 static int no_descriptor(const gpuarena_driver *self, uint64_t page, int *fd)
 {
-    return (void)self, (void)page, *fd = -1, 0;
+    return (void)self, (void)page, (void)fd, 0;
 }
 
 static int no_segment(const gpuarena_driver *self, const unsigned char *handle, void **ptr)
