@@ -13529,7 +13529,6 @@ static int gpuarena__may_grow_now(gpuarena *arena, uint32_t index, uint64_t seri
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t device_free = 0, need, idle;
-    if (gpuarena__is_not_for_lack(error->reason)) return 0;
     if (error->reason == GPUARENA_REASON_DRIVER_REFUSED || error->reason == GPUARENA_REASON_HEADROOM)
         (void)gpuarena__driver_info(arena, &device_free, NULL);
     if (node->as.live.serial != serial || !gpuarena__node_live(node)) return 0;
