@@ -11779,9 +11779,8 @@ static void gpuarena__free_host(gpuarena *arena)
 static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
 {
     int released = gpuarena__release_to(arena, 0, 0, NULL, error)
-        && (!arena->ranges.first                 /* addresses without memory */
-            || (gpuarena__pages_release(arena, 0, error) && !arena->ranges.first))
-        && gpuarena__unretire(arena, 0, error);
+        && gpuarena__pages_release(arena, 0, error)          /* addresses without memory */
+        && !arena->ranges.first && gpuarena__unretire(arena, 0, error);
     while (released && arena->imports.count)     /* those that nobody has */
         released = gpuarena__import_undo(arena, arena->imports.list, error);
     if (!released && error->result == GPUARENA_OK) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
