@@ -5,8 +5,12 @@
    Where no arena can be made, as with a wrong GPUARENA_CONF, standard error says why, and the runtime serves the
    device.
    The program must use the shared libcudart (nvcc -cudart shared): what is linked statically cannot be replaced.
-   Memory of paged arenas cannot be exported by cudaIpcGetMemHandle; with backing=segments,share=whole it can.
-   Not replaced: managed, pinned and pitched memory, arrays, and the program's own memory pools. */
+   Memory of paged arenas cannot be exported by cudaIpcGetMemHandle; with backing=segments,share=whole it can. Of
+   other devices only those reach it that peers=1+2 names, whatever cudaDeviceEnablePeerAccess says; with
+   backing=segments that call suffices.
+   cudaFree waits for the device, which CUDA forbids while a graph is captured, also in relaxed mode.
+   Not replaced: managed, pinned and pitched memory, arrays, the program's own memory pools, and the driver's functions
+   (cuMemAlloc, cuMemFree), which refuse to free what cudaMalloc gave. */
 #include "interpose.h"
 #include <unistd.h>
 
@@ -19,7 +23,8 @@ static __thread int inside;
 static __thread cudaError_t last_code;           /* of what the arena refused: cudaGetLastError's, unless the
                                                     runtime has one, which is later then */
 
-enum { DEVICES = 64 };
+/* cudaMalloc promises 256 bytes and gives 512, which programs rely on that bind its memory to textures. */
+enum { DEVICES = 64, TEXTURE_ALIGNMENT = 512 };
 static struct {
     pthread_mutex_t lock;                        /* of creation and of cudaDeviceReset */
     gpuarena *arena[DEVICES];
@@ -52,6 +57,9 @@ static gpuarena *make_arena(int device)
     gpuarena_config config = GPUARENA_INIT;
     gpuarena_driver driver = GPUARENA_INIT;
     gpuarena *arena = NULL;
+    const char *text = getenv("GPUARENA_CONF");
+    if (text) (void)gpuarena_config_parse(text, &config, NULL, 0);       /* creation says what is wrong with it */
+    if (!config.alignment && config.debug != GPUARENA_DEBUG_PASSTHROUGH) config.alignment = TEXTURE_ALIGNMENT;
     snprintf(config.name, sizeof config.name, "device %d", device);
     config.driver = &driver;
     if (gpuarena_driver_cuda(device, &driver) || gpuarena_create(&config, &arena)) say_failure(NULL);
@@ -85,11 +93,15 @@ static cudaError_t refusal(gpuarena *arena, gpuarena_result result)
     return failure.driver_code > 0 ? (cudaError_t)failure.driver_code : cudaErrorInvalidValue;
 }
 
+static cudaError_t set_last(cudaError_t code)
+{
+    (void)REAL(cudaGetLastError)();              /* an earlier error is not the last one any more */
+    return last_code = code;
+}
+
 static cudaError_t code_of(gpuarena *arena, gpuarena_result result)
 {
-    if (result == GPUARENA_OK) return cudaSuccess;
-    (void)REAL(cudaGetLastError)();              /* an earlier error is not the last one any more */
-    return last_code = refusal(arena, result);
+    return result == GPUARENA_OK ? cudaSuccess : set_last(refusal(arena, result));
 }
 
 /* Allocates from an arena, as arena_of has it. 0: there is none, and the runtime is to be asked. */
@@ -166,10 +178,12 @@ EXPORTED cudaError_t cudaMallocAsync(void **ptr, size_t bytes, cudaStream_t stre
     return REAL(cudaMallocAsync)(ptr, bytes, stream);
 }
 
+/* A graph frees only what it allocated, and that is not the arena's. */
 EXPORTED cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
 {
     gpuarena *arena = owner_of(ptr);
-    return arena ? release(arena, ptr, stream) : REAL(cudaFreeAsync)(ptr, stream);
+    if (!arena) return REAL(cudaFreeAsync)(ptr, stream);
+    return is_captured(stream) ? set_last(cudaErrorInvalidValue) : release(arena, ptr, stream);
 }
 
 /* These names are what code compiled for the per-thread default stream calls. */
@@ -258,7 +272,7 @@ static FILE *report_open(void)
 
 static void report_close(FILE *out)
 {
-    if (out != stderr) (void)fclose(out);
+    if (out != stderr && fclose(out)) perror(getenv("GPUARENA_REPORT"));
 }
 
 /* All memory of the device is gone with its context: its arena ends first, and is reported as it was. */

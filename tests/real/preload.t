@@ -20,7 +20,7 @@ plan skip_all => 'a sanitizer must be loaded first, and so must these libraries'
     if qx(nm -D "$build/libcudart-sim.so" 2>/dev/null) =~ /__[at]san_init/;
 
 for (['program', 'program'], ['own', 'program', '-DCUDA_API_PER_THREAD_DEFAULT_STREAM'], ['family', 'family'],
-     ['reset', 'reset'], ['refused', 'refused'], ['events', 'events'], ['abrupt', 'abrupt']) {
+     ['reset', 'reset'], ['refused', 'refused'], ['events', 'events'], ['abrupt', 'abrupt'], ['texture', 'texture']) {
     my ($name, $source, @flags) = @$_;
     is(system($cc, '-std=gnu99', @flags, @cuda, "$FindBin::Bin/preload/$source.c", '-o', "$dir/$name", "-L$build/sim", '-lcudart'),
        0, "$name is built") or BAIL_OUT('no program');
@@ -60,6 +60,11 @@ is($calls, 32, 'and its calls that were served without the driver');
 ($status, $out, $err) = run_program(LIBRARY => 'preload', GPUARENA_CONF => 'limit=256M', GPUARENA_REPORT => "$dir/report");
 is($err =~ /peak/ ? 1 : 0, 0, 'the report goes to a file that is named');
 ok(-s "$dir/report", 'and is there');
+SKIP: {
+    skip('no /dev/full', 1) if !-e '/dev/full';
+    ($status, $out, $err) = run_program(LIBRARY => 'preload', GPUARENA_CONF => 'limit=256M', GPUARENA_REPORT => '/dev/full');
+    like($err, qr{^/dev/full: \w}m, 'a report that cannot be written is told of');
+}
 ($status, $out, $err) = run_program(LIBRARY => 'preload', GPUARENA_CONF => 'headroom=1G');
 my $free = $total - 1024 - 40;
 like($out, qr/^total $total MiB, free $free MiB/m, 'the headroom is not free') or diag $out;
@@ -68,6 +73,14 @@ like($out, qr/^total $total MiB, free $total MiB/m, 'idle memory of the host doe
 ($status, $out, $err) = run_program(LIBRARY => 'preload', GPUARENA_CONF => 'limit=nonsense');
 like($err, qr/GPUARENA_CONF.*limit/, 'a configuration that cannot be is named');
 is($status, 0, 'and the program runs without an arena');
+($status, $out, $err) = run_program(LIBRARY => 'preload', NAME => 'texture', GPUARENA_REPORT => '');
+is($out, "0\n", 'textures may be bound to memory of cudaMalloc') or diag $err;
+($status, $out, $err) = run_program(LIBRARY => 'preload', NAME => 'texture', GPUARENA_CONF => 'alignment=4K,limit=512M', GPUARENA_REPORT => '');
+like($err, qr/live 409600,/, 'a configuration may align it otherwise') or diag $err;
+($status, $out, $err) = run_program(LIBRARY => 'preload', NAME => 'texture', GPUARENA_CONF => 'debug=passthrough', GPUARENA_REPORT => '');
+is($status, 0, 'what is the driver\'s is aligned by it') or diag $err;
+($status, $out, $err) = run_program(LIBRARY => 'preload', NAME => 'refused', GPUARENA_REPORT => '');
+is($status, 0, 'a graph does not free what it did not allocate') or diag $err;
 
 # ---- recorded
 ($status, $out, $err) = run_program(LIBRARY => 'record', GPUARENA_TRACE => "$dir/mine.trace");
