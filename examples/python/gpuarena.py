@@ -50,23 +50,31 @@ class _Whole:
         return self.kind(number)
 
 
+class _Address(_Whole):
+    """An address or a handle of a stream; None, and what is a pointer of C already, as it is."""
+
+    def from_param(self, number):
+        return number if number is None or isinstance(number, self.kind) else super().from_param(number)
+
+
 _lib = _load()
 _pointer, _u64, _size, _text = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t, ctypes.c_char_p
 _amount, _device = _Whole(_u64, 0, (1 << 64) - 1), _Whole(ctypes.c_int, -1, (1 << 31) - 1)
+_address = _Address(_pointer, 0, (1 << 64) - 1)
 for _name, _answer, _arguments in (
         ("create_from", ctypes.c_int, (_device, _text, _text, _pointer, ctypes.POINTER(_pointer))),
         ("destroy", ctypes.c_int, (_pointer,)),
-        ("alloc", ctypes.c_int, (_pointer, ctypes.POINTER(_pointer), _amount, _pointer)),
-        ("free", ctypes.c_int, (_pointer, _pointer, _pointer)),
-        ("use", ctypes.c_int, (_pointer, _pointer, _pointer)),
-        ("forget", ctypes.c_int, (_pointer, _pointer)),
+        ("alloc", ctypes.c_int, (_pointer, ctypes.POINTER(_pointer), _amount, _address)),
+        ("free", ctypes.c_int, (_pointer, _address, _address)),
+        ("use", ctypes.c_int, (_pointer, _address, _address)),
+        ("forget", ctypes.c_int, (_pointer, _address)),
         ("trim", ctypes.c_int, (_pointer, _amount, ctypes.POINTER(_u64))),
         ("set_limit", ctypes.c_int, (_pointer, _amount)),
         ("check", ctypes.c_int, (_pointer, _text, _size)),
         ("report", ctypes.c_int, (_pointer, ctypes.c_int, _WRITE, _pointer)),
-        ("capture_begin", ctypes.c_int, (_pointer, _pointer, ctypes.POINTER(_u64))),
-        ("capture_end", ctypes.c_int, (_pointer, _pointer)),
-        ("capture_release", ctypes.c_int, (_pointer, _amount, _pointer)),
+        ("capture_begin", ctypes.c_int, (_pointer, _address, ctypes.POINTER(_u64))),
+        ("capture_end", ctypes.c_int, (_pointer, _address)),
+        ("capture_release", ctypes.c_int, (_pointer, _amount, _address)),
         ("reset_peaks", None, (_pointer,)),
         ("result_name", _text, (ctypes.c_int,)),
         ("stats_names", _text, ()),
@@ -112,7 +120,9 @@ def _handle(stream):
 
 
 class Arena:
-    """A pool of device memory with a limit. conf: keys of GPUARENA_CONF. parent: an arena whose limit counts, too."""
+    """A pool of device memory with a limit. conf: keys of GPUARENA_CONF. parent: an arena whose limit counts, too.
+
+    It holds its memory until it is closed, by close or a with block, or the process ends."""
 
     def __init__(self, conf="", device=-1, name="python", parent=None):
         arena = _pointer()
@@ -180,7 +190,7 @@ class Arena:
     @contextlib.contextmanager
     def capture(self, stream, set=0):
         """Allocations of a stream meanwhile belong to a capture set, whose number it yields. See release_capture."""
-        number = _u64(set)
+        number = _amount.from_param(set)
         _check(_lib.gpuarena_capture_begin(self._arena, _handle(stream), ctypes.byref(number)))
         try:
             yield number.value

@@ -22,6 +22,10 @@ def arenas():
         check(arena.alloc(0) == 0, "0 bytes are address 0")
         for call in (lambda: arena.alloc((1 << 64) + 5), lambda: arena.alloc(-1), lambda: arena.set_limit(1 << 64), lambda: gpuarena.Arena(device=1 << 32)):
             check("found" in str(raised(call)), "a number that C cannot have is refused, not cut off")
+        for call in (lambda: arena.free(ptr + (1 << 64)), lambda: arena.alloc(1, -1), lambda: arena.alloc(1, (1 << 64) + 2),
+                     lambda: arena.capture(2, set=1 << 64).__enter__()):
+            check("found" in str(raised(call)), "nor is an address, a stream or a set cut off")
+        check(raised(lambda: arena.free("text")) is not None and arena.free(None) is None, "a text is no address, None is one")
         check(isinstance(raised(lambda: gpuarena.Arena("limit=4M\0,x")), ValueError), "and so is a text with a NUL")
         arena.check()
         report = json.loads(arena.report(json=True))
