@@ -1,5 +1,5 @@
-// gpuarena for C++17, for you to copy beside gpuarena.h: an arena that ends by itself, failures as exceptions, and
-// memory resources over it for CUDA's libraries and the standard one:
+// gpuarena for C++17 with exceptions and RTTI, for you to copy beside gpuarena.h: an arena that ends by itself,
+// failures as exceptions, and memory resources over it for CUDA's libraries and the standard one:
 //     gpuarena_cxx::arena           owns an arena: moved, not copied
 //     gpuarena_cxx::bad_alloc       a std::bad_alloc whose what() is gpuarena's sentence
 //     gpuarena_cxx::resource        cuda::mr, of CCCL 3.0 and of 3.1 and later (RMM 26.06 and later take it, too)
@@ -73,7 +73,8 @@ inline void *allocate(gpuarena *arena, std::size_t bytes, std::size_t alignment,
     return ptr;
 }
 
-// Owns an arena. What is still live when it ends is freed, after the work on it.
+// Owns an arena. What is still live when it ends is freed, after the work on it. An arena that has sub-arenas,
+// imports or a capture set then lives on without an owner.
 class arena {
 public:
     explicit arena(const gpuarena_config &config) { check(gpuarena_create(&config, &handle_)); }

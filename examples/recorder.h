@@ -1,6 +1,7 @@
 /* A recorder, for you to copy: an observer that writes what a program asks of its arena as `gpuarena-trace 1`.
    It must not know what the program is for. Used by 11_record.c; tested by tests/unit/arena/test_recorder.c.
-   Include gpuarena.h before. Requests of 0 bytes are no blocks, and nobody is told of them. */
+   Include gpuarena.h before. Needs POSIX: -std=c99 needs _POSIX_C_SOURCE=200809L, unless GPUARENA_IMPLEMENTATION is
+   defined. Requests of 0 bytes are no blocks, and nobody is told of them. */
 #ifndef EXAMPLES_RECORDER_H
 #define EXAMPLES_RECORDER_H
 

@@ -9,8 +9,8 @@
    other devices only those reach it that peers=1+2 names, whatever cudaDeviceEnablePeerAccess says; with
    backing=segments that call suffices.
    cudaFree waits for the device, which CUDA forbids while a graph is captured, also in relaxed mode.
-   Not replaced: managed, pinned and pitched memory, arrays, the program's own memory pools, and the driver's functions
-   (cuMemAlloc, cuMemFree), which refuse to free what cudaMalloc gave. */
+   Not replaced: managed, pinned and pitched memory, arrays, the program's own memory pools, and the driver's
+   functions: cuMemFree refuses what cudaMalloc gave. */
 #include "interpose.h"
 #include <unistd.h>
 
