@@ -102,7 +102,7 @@ void observe(gpuarena*, const gpuarena_action* told, void* user) {
 struct Pool {
   int uses = 0;
   uint64_t set = 0;
-  bool is_open = false;
+  uint64_t opened = 0;  // its number among the pools that were opened; 0: it is not open
   std::function<bool(cudaStream_t)> filter;
   std::set<cudaStream_t> streams;  // that are in the set now
 };
@@ -112,19 +112,24 @@ struct Device {
   double fraction = 1.0;
   std::atomic<uint64_t> ooms{0};
   std::atomic<int> open_pools{0};
-  std::mutex mutex;  // of the pools
+  std::mutex mutex;  // of what follows
   std::map<MempoolId_t, Pool> pools;
+  uint64_t opened = 0;
   gpuarena_stats since{};  // when the accumulated statistics were reset
 
-  // The stream joins the set of an open pool that wants it.
+  // The stream joins the set of the pool that was opened last among those that want it, and leaves another's.
   void join(cudaStream_t stream) {
     std::lock_guard<std::mutex> hold(mutex);
+    Pool* inner = nullptr;
     for (auto& [id, pool] : pools) {
-      if (pool.is_open && !pool.streams.count(stream) && (!pool.filter || pool.filter(stream))) {
-        check(gpuarena_capture_begin(arena, stream, &pool.set));
-        pool.streams.insert(stream);
-      }
+      if (pool.opened > (inner ? inner->opened : 0) && (!pool.filter || pool.filter(stream))) inner = &pool;
     }
+    if (!inner || inner->streams.count(stream)) return;
+    for (auto& [id, pool] : pools) {
+      if (pool.streams.erase(stream)) check(gpuarena_capture_end(arena, stream));
+    }
+    check(gpuarena_capture_begin(arena, stream, &inner->set));
+    inner->streams.insert(stream);
   }
 };
 
@@ -339,20 +344,20 @@ struct Allocator final : Base {
     Device& device = at(index);
     std::lock_guard<std::mutex> hold(device.mutex);
     Pool& pool = device.pools[id];
-    TORCH_CHECK(!pool.is_open, "gpuarena: this pool is in use already");
+    TORCH_CHECK(!pool.opened, "gpuarena: this pool is in use already");
     pool.uses++;
     pool.filter = std::move(filter);
-    pool.is_open = true;
+    pool.opened = ++device.opened;
     device.open_pools++;
   }
   void endAllocateToPool(DeviceIndex index, MempoolId_t id) override {
     Device& device = at(index);
     std::lock_guard<std::mutex> hold(device.mutex);
     Pool& pool = device.pools[id];
-    if (!pool.is_open) return;
+    if (!pool.opened) return;
     for (cudaStream_t stream : pool.streams) check(gpuarena_capture_end(device.arena, stream));
     pool.streams.clear();
-    pool.is_open = false;
+    pool.opened = 0;
     device.open_pools--;
   }
   void releasePool(DeviceIndex index, MempoolId_t id) override {
@@ -375,7 +380,8 @@ void drop(void* ptr) {
   if (!ptr) return;
   gpuarena* owner = gpuarena_owner(ptr);
   calling = history.context(RecordContext::ALL);
-  if (!owner || gpuarena_free(owner, ptr, GPUARENA_OWN_STREAM)) TORCH_WARN("gpuarena: ", why());
+  if (owner && gpuarena_free(owner, ptr, GPUARENA_OWN_STREAM) == GPUARENA_OK) return;
+  TORCH_WARN("gpuarena: ", owner ? why() : "not memory of an arena");
 }
 
 // Blocks side by side that have memory are a segment; so is each run of a paged arena's pages.
@@ -407,11 +413,12 @@ gpuarena_result add_block(const gpuarena_block* block, void* user) {
 // 0, or 1 and a line on stderr: CUDA was used already.
 extern "C" __attribute__((visibility("default"))) int gpuarena_torch_install() {
   try {
-    self = std::make_shared<Allocator>();
-    torch::cuda::CUDAPluggableAllocator::changeCurrentAllocator(self);
+    auto made = std::make_shared<Allocator>();
+    torch::cuda::CUDAPluggableAllocator::changeCurrentAllocator(made);
+    self = made;
     return 0;
-  } catch (const std::exception& e) {
-    fprintf(stderr, "gpuarena: %s\n", e.what());
+  } catch (const c10::Error& e) {
+    fprintf(stderr, "gpuarena: %s\n", e.what_without_backtrace());
     return 1;
   }
 }

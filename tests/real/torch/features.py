@@ -151,7 +151,14 @@ def pools():
     with torch.cuda.use_mem_pool(pool):
         x = torch.empty(4 * MIB, dtype=torch.uint8, device="cuda")
     check(x.data_ptr() == address, "and is its own again")
-    del x, y, pool
+    del x
+    inner = torch.cuda.MemPool()
+    with torch.cuda.use_mem_pool(pool):
+        with torch.cuda.use_mem_pool(inner):
+            z = torch.empty(4 * MIB, dtype=torch.uint8, device="cuda")
+        x = torch.empty(4 * MIB, dtype=torch.uint8, device="cuda")
+    check(z.data_ptr() != address and x.data_ptr() == address, "of pools within each other the inner one serves")
+    del x, y, z, pool, inner
     gc.collect()
 
 
@@ -183,6 +190,7 @@ def graphs():
 def refusals():
     x = torch.empty(MIB, dtype=torch.uint8, device="cuda")
     check(raised(lambda: x.untyped_storage()._share_cuda_()) is not None, "sharing between processes raises: it is not served")
+    check(library.gpuarena_torch_install() == 1 and arena_stats()["live_count"] == 1, "a second install is refused, and changes nothing")
 
 
 def end():
