@@ -33,7 +33,8 @@ static inline cudaStream_t own_stream(cudaStream_t stream)
 static void interpose_find(void **slot, const char *name)
 {
     void *found = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-    if (!found) found = dlsym(RTLD_NEXT, name);
+    if (found) return;
+    found = dlsym(RTLD_NEXT, name);
     if (!found) {
         fprintf(stderr, "gpuarena: no %s behind this library: is the program linked with libcudart.so?\n", name);
         abort();
@@ -43,7 +44,7 @@ static void interpose_find(void **slot, const char *name)
 
 /* INTERPOSED(cudaFree, (void *)); then REAL(cudaFree)(ptr) calls the runtime's own cudaFree. */
 #define INTERPOSED(name, parameters) static cudaError_t (*real_##name) parameters
-#define REAL(name) (interpose_find((void **)(void *)&real_##name, #name), real_##name)
+#define REAL(name) (interpose_find((void **)(void *)&real_##name, #name), __atomic_load_n(&real_##name, __ATOMIC_ACQUIRE))
 
 /* CUDA 12.8 and later have it. */
 extern cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) __attribute__((weak));

@@ -75,7 +75,7 @@ static gpuarena *arena_of(gpuarena_stream stream)
     pthread_mutex_lock(&preload.lock);
     if (!preload.arena[device] && !preload.refused[device]) {
         preload.process = getpid();
-        preload.arena[device] = make_arena(device);
+        __atomic_store_n(&preload.arena[device], make_arena(device), __ATOMIC_RELEASE);
         preload.refused[device] = !preload.arena[device];
     }
     arena = preload.arena[device];
@@ -144,13 +144,15 @@ EXPORTED cudaError_t cudaMalloc(void **ptr, size_t bytes)
 /* Waits for all work on the arena's device, which need not be the current one. */
 static cudaError_t wait_for(const gpuarena *arena)
 {
-    int device = 0, current;
+    gpuarena_config config;
+    int current, elsewhere;
     cudaError_t code = cudaGetDevice(&current);
     if (code) return code;
-    while (device < DEVICES - 1 && preload.arena[device] != arena) device++;
-    if (device != current) code = cudaSetDevice(device);
+    gpuarena_get_config(arena, &config);
+    elsewhere = config.driver->device != current;
+    if (elsewhere) code = cudaSetDevice(config.driver->device);
     if (!code) code = cudaDeviceSynchronize();
-    if (device != current) (void)cudaSetDevice(current);
+    if (elsewhere) (void)cudaSetDevice(current);
     return code;
 }
 
@@ -243,8 +245,10 @@ EXPORTED cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     int device;
     inside++;
-    for (device = 0; device < DEVICES; device++)
-        if (preload.arena[device]) (void)gpuarena_forget(preload.arena[device], stream);
+    for (device = 0; device < DEVICES; device++) {
+        gpuarena *arena = __atomic_load_n(&preload.arena[device], __ATOMIC_ACQUIRE);
+        if (arena) (void)gpuarena_forget(arena, stream);
+    }
     inside--;
     return REAL(cudaStreamDestroy)(stream);
 }

@@ -113,6 +113,16 @@ is(qx(tail -n 3 "$dir/abrupt.trace"), "a 998 5000000 0\nf 998\na 999 5000000 0\n
 is($status, 0, 'a program one of whose frees is refused');
 is(qx(cat "$dir/refused.trace"), "gpuarena-trace 1\na 0 1000 1\nf 0\na 1 1000 1\nf 1\n", 'has the block still, and frees it once more');
 
+SKIP: {
+    open my $probe, '|-', "$cc -fsanitize=thread -x c - -o $dir/probe 2>/dev/null" or die;
+    print $probe 'int main(void) { return 0; }';
+    skip("what $cc links with -fsanitize=thread does not run", 1) if !close $probe || system "$dir/probe 2>/dev/null";
+    is(system($cc, qw(-std=gnu99 -g -fsanitize=thread), @cuda, "$FindBin::Bin/preload/threads.c", "$root/examples/preload/record.c",
+              '-o', "$dir/threads", "-L$build/sim", qw(-lcudart -lpthread -ldl)), 0, 'threads with the recorder in it is built');
+    ($status, $out, $err) = run_program(NAME => 'threads', GPUARENA_TRACE => "$dir/threads.trace");
+    is($status, 0, 'threads find the runtime\'s functions without a race') or diag $err;
+}
+
 # ---- several devices, and processes
 my @two = (NAME => 'family', GPUARENA_SIM => 'device=8G*2,work=1000000000');
 ($status, $out, $err) = run_program(@two, LIBRARY => 'preload', GPUARENA_REPORT => "$dir/two.report");
