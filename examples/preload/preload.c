@@ -43,11 +43,12 @@ INTERPOSED(cudaDeviceReset, (void));
 INTERPOSED(cudaGetLastError, (void));
 INTERPOSED(cudaPeekAtLastError, (void));
 
-static void say_failure(gpuarena *arena)
+/* Why this thread's latest call failed. */
+static void say_failure(void)
 {
     gpuarena_failure failure;
     char text[512];
-    gpuarena_last_failure(arena, &failure);
+    gpuarena_last_failure(NULL, &failure);
     gpuarena_failure_text(&failure, text, sizeof text);
     fprintf(stderr, "gpuarena: %s\n", text);
 }
@@ -62,7 +63,7 @@ static gpuarena *make_arena(int device)
     if (!config.alignment && config.debug != GPUARENA_DEBUG_PASSTHROUGH) config.alignment = TEXTURE_ALIGNMENT;
     snprintf(config.name, sizeof config.name, "device %d", device);
     config.driver = &driver;
-    if (gpuarena_driver_cuda(device, &driver) || gpuarena_create(&config, &arena)) say_failure(NULL);
+    if (gpuarena_driver_cuda(device, &driver) || gpuarena_create(&config, &arena)) say_failure();
     return arena;
 }
 
@@ -83,13 +84,15 @@ static gpuarena *arena_of(gpuarena_stream stream)
     return arena;
 }
 
-static cudaError_t refusal(gpuarena *arena, gpuarena_result result)
+static cudaError_t refusal(gpuarena_result result)
 {
     gpuarena_failure failure;
-    gpuarena_last_failure(NULL, &failure);
-    if (result == GPUARENA_OUT_OF_MEMORY || result == GPUARENA_HOST_MEMORY) say_failure(arena);
-    if (result == GPUARENA_OUT_OF_MEMORY || result == GPUARENA_HOST_MEMORY) return cudaErrorMemoryAllocation;
+    if (result == GPUARENA_OUT_OF_MEMORY || result == GPUARENA_HOST_MEMORY) {
+        say_failure();
+        return cudaErrorMemoryAllocation;
+    }
     if (result == GPUARENA_CAPTURE) return cudaErrorStreamCaptureUnsupported;
+    gpuarena_last_failure(NULL, &failure);
     return failure.driver_code > 0 ? (cudaError_t)failure.driver_code : cudaErrorInvalidValue;
 }
 
@@ -99,9 +102,9 @@ static cudaError_t set_last(cudaError_t code)
     return last_code = code;
 }
 
-static cudaError_t code_of(gpuarena *arena, gpuarena_result result)
+static cudaError_t code_of(gpuarena_result result)
 {
-    return result == GPUARENA_OK ? cudaSuccess : set_last(refusal(arena, result));
+    return result == GPUARENA_OK ? cudaSuccess : set_last(refusal(result));
 }
 
 /* Allocates from an arena, as arena_of has it. 0: there is none, and the runtime is to be asked. */
@@ -112,7 +115,7 @@ static int allocate(void **ptr, size_t bytes, gpuarena_stream stream, cudaError_
     inside++;
     arena = arena_of(stream);
     if (arena) {
-        *code = code_of(arena, gpuarena_alloc(arena, ptr, bytes, stream));
+        *code = code_of(gpuarena_alloc(arena, ptr, bytes, stream));
         __atomic_fetch_add(&preload.call_count, 1, __ATOMIC_RELAXED);
     }
     inside--;
@@ -129,7 +132,7 @@ static cudaError_t release(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     cudaError_t code;
     inside++;
-    code = code_of(arena, gpuarena_free(arena, ptr, stream));
+    code = code_of(gpuarena_free(arena, ptr, stream));
     __atomic_fetch_add(&preload.call_count, 1, __ATOMIC_RELAXED);
     inside--;
     return code;

@@ -3,9 +3,9 @@
    pool save, without a line changed.
        LD_PRELOAD=build/libgpuarena-record.so GPUARENA_TRACE=mine.trace ./program
    GPUARENA_TRACE: the file (gpuarena-PID.trace), of one process at a time. Children that it forks after its first
-   allocation are not recorded. Streams that wait for others' events are. What kernels use is not known. The default
-   streams of threads (nvcc --default-stream per-thread) count as one. The program must use the shared libcudart
-   (nvcc -cudart shared). */
+   allocation are not recorded. Streams that wait for others' events are. What kernels use is not known. All devices
+   count as one, and so do the default streams of threads (nvcc --default-stream per-thread). The program must use the
+   shared libcudart (nvcc -cudart shared). */
 #include "interpose.h"
 #include <errno.h>
 #include <sys/file.h>

@@ -108,7 +108,7 @@ def _check(result):
 
 
 def _handle(stream):
-    if stream is None or isinstance(stream, int):
+    if stream is None or isinstance(stream, (int, _pointer)):
         return stream or None
     if hasattr(stream, "__cuda_stream__"):       # the protocol of cuda.core, which RMM has too
         return stream.__cuda_stream__()[1] or None
@@ -143,8 +143,7 @@ class Arena:
 
     def free(self, ptr, stream=_OWN_STREAM):
         """Gives it back in the order of a stream: by default its allocation's. Further streams were named to use."""
-        own = isinstance(stream, ctypes.c_void_p)
-        _check(_lib.gpuarena_free(self._arena, ptr, stream if own else _handle(stream)))
+        _check(_lib.gpuarena_free(self._arena, ptr, _handle(stream)))
 
     def use(self, ptr, stream):
         """Names a further stream that uses the block, before it is freed: PyTorch's record_stream."""
