@@ -11611,50 +11611,50 @@ static gpuarena__import *gpuarena__import_find(const gpuarena *arena, const void
 
 /* Gives back the memory of an import, and removes it from the list. 0 and an error: the driver refused, and a
    later call goes on from there. */
-static int gpuarena__import_undo(gpuarena *arena, gpuarena__import *import, gpuarena__error *error)
+static int gpuarena__import_undo(gpuarena *arena, gpuarena__import *opened, gpuarena__error *error)
 {
-    void *base = gpuarena__pointer(import->base);
-    if (import->page_bytes) {
-        if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, import->page, import->page_bytes)))
+    void *base = gpuarena__pointer(opened->base);
+    if (opened->page_bytes) {
+        if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, opened->page, opened->page_bytes)))
             return 0;
-        import->page_bytes = 0;
+        opened->page_bytes = 0;
     }
-    if (import->mapped) {
-        if (!GPUARENA__ASK(arena, error, vm, unmap, (&arena->driver, base, import->mapped))) return 0;
-        import->mapped = 0;
+    if (opened->mapped) {
+        if (!GPUARENA__ASK(arena, error, vm, unmap, (&arena->driver, base, opened->mapped))) return 0;
+        opened->mapped = 0;
     }
-    if (!(import->reserved
-          ? GPUARENA__ASK(arena, error, vm, release, (&arena->driver, base, import->reserved))
+    if (!(opened->reserved
+          ? GPUARENA__ASK(arena, error, vm, release, (&arena->driver, base, opened->reserved))
           : GPUARENA__ASK(arena, error, ipc, close_handle, (&arena->driver, base)))) return 0;
-    *import = arena->imports.list[--arena->imports.count];
+    *opened = arena->imports.list[--arena->imports.count];
     return 1;
 }
 
 /* Opens a segment or reserves addresses. 0 and an error: there is nothing. 1 with ptr 0: the driver's memory
    cannot be used. */
-static int gpuarena__import_begin(gpuarena *arena, const gpuarena_shared *shared, gpuarena__import *import,
+static int gpuarena__import_begin(gpuarena *arena, const gpuarena_shared *shared, gpuarena__import *opened,
                                   gpuarena__error *error)
 {
     const gpuarena_driver *driver = &arena->driver;
     void *memory = NULL;
-    import->reserved = import->lacks = shared->paged_bytes;
-    if (import->reserved ? !driver->page_bytes || !driver->vm.reserve || !driver->fd.to_page
+    opened->reserved = opened->lacks = shared->paged_bytes;
+    if (opened->reserved ? !driver->page_bytes || !driver->vm.reserve || !driver->fd.to_page
                          : !driver->ipc.open_handle) {
-        error->detail = import->reserved ? "the driver lacks the group `vm` or `fd`"
+        error->detail = opened->reserved ? "the driver lacks the group `vm` or `fd`"
                                          : "the driver has no group `ipc`";
         return gpuarena__set_error(error, GPUARENA_NOT_SUPPORTED);
     }
-    if (!(import->reserved
-          ? GPUARENA__ASK(arena, error, vm, reserve, (driver, &memory, import->reserved, driver->page_bytes))
+    if (!(opened->reserved
+          ? GPUARENA__ASK(arena, error, vm, reserve, (driver, &memory, opened->reserved, driver->page_bytes))
           : GPUARENA__ASK(arena, error, ipc, open_handle, (driver, shared->handle, &memory)))) {
-        if (import->reserved && error->result == GPUARENA_OUT_OF_MEMORY)
+        if (opened->reserved && error->result == GPUARENA_OUT_OF_MEMORY)
             error->reason = GPUARENA_REASON_ADDRESSES;
         return 0;
     }
-    import->base = gpuarena__address(memory);
-    import->ptr = import->base + shared->offset_bytes;
+    opened->base = gpuarena__address(memory);
+    opened->ptr = opened->base + shared->offset_bytes;
     if (!memory) return gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
-    if (import->reserved && import->base % driver->page_bytes) import->ptr = 0;      /* useless */
+    if (opened->reserved && opened->base % driver->page_bytes) opened->ptr = 0;      /* useless */
     return 1;
 }
 
@@ -11686,49 +11686,49 @@ GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_sha
 
 /* Maps a handle of another process behind an import's other handles, and gives the handle up: the mapping
    keeps its memory. 0 and an error. */
-static int gpuarena__import_map(gpuarena *arena, gpuarena__import *import, int fd, uint64_t bytes,
+static int gpuarena__import_map(gpuarena *arena, gpuarena__import *opened, int fd, uint64_t bytes,
                                 gpuarena__error *error)
 {
-    void *address = gpuarena__pointer(import->base + import->mapped);
-    if (!GPUARENA__ASK(arena, error, fd, to_page, (&arena->driver, fd, &import->page))) return 0;
-    import->page_bytes = bytes;
-    if (!GPUARENA__ASK(arena, error, vm, map, (&arena->driver, address, bytes, import->page))) return 0;
-    import->mapped += bytes;
+    void *address = gpuarena__pointer(opened->base + opened->mapped);
+    if (!GPUARENA__ASK(arena, error, fd, to_page, (&arena->driver, fd, &opened->page))) return 0;
+    opened->page_bytes = bytes;
+    if (!GPUARENA__ASK(arena, error, vm, map, (&arena->driver, address, bytes, opened->page))) return 0;
+    opened->mapped += bytes;
     if (!GPUARENA__ASK(arena, error, vm, access, (&arena->driver, address, bytes, 1))) return 0;
-    if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, import->page, bytes))) return 0;
-    import->page_bytes = 0;
+    if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, opened->page, bytes))) return 0;
+    opened->page_bytes = 0;
     return 1;
 }
 
 GPUARENA_API gpuarena_result gpuarena_import_fd(gpuarena *arena, void *ptr, int fd, uint64_t bytes)
 {
     gpuarena__error error = gpuarena__no_error();
-    gpuarena__import *import;
+    gpuarena__import *opened;
     gpuarena_result result = gpuarena__begin(arena, fd < 0 ? "fd: negative" : NULL);
     if (result != GPUARENA_OK) return result;
-    import = gpuarena__import_find(arena, ptr);
-    if (!import)
-        return gpuarena__end(arena, gpuarena__fail_argument(arena, "ptr: no import of this arena"));
-    if (!bytes || bytes > import->lacks || bytes % arena->driver.page_bytes)     /* segments lack none */
+    opened = gpuarena__import_find(arena, ptr);
+    if (!opened || !opened->lacks)
+        return gpuarena__end(arena, gpuarena__fail_argument(arena, "ptr: no import that lacks pages"));
+    if (!bytes || bytes % arena->driver.page_bytes || bytes > opened->lacks)
         return gpuarena__end(arena, gpuarena__fail_argument(arena, "bytes: not those of the next pages"));
-    if (gpuarena__import_map(arena, import, fd, bytes, &error)) import->lacks -= bytes;
-    else if (import->page_bytes) import->lacks = 0;          /* it can only be ended */
+    if (gpuarena__import_map(arena, opened, fd, bytes, &error)) opened->lacks -= bytes;
+    else if (opened->page_bytes) opened->lacks = 0;          /* it can only be ended */
     return gpuarena__end(arena, gpuarena__outcome(arena, &error, bytes, NULL));
 }
 
 GPUARENA_API gpuarena_result gpuarena_import_end(gpuarena *arena, void *ptr)
 {
     gpuarena__error error = gpuarena__no_error();
-    gpuarena__import *import;
+    gpuarena__import *opened;
     gpuarena_result result = gpuarena__begin(arena, NULL);
     if (result != GPUARENA_OK || !ptr) return result == GPUARENA_OK ? gpuarena__end(arena, result) : result;
-    import = gpuarena__import_find(arena, ptr);
-    if (!import)
+    opened = gpuarena__import_find(arena, ptr);
+    if (!opened)
         return gpuarena__end(arena, gpuarena__fail_argument(arena, "ptr: no import of this arena"));
-    import->lacks = 0;
-    if (!gpuarena__import_undo(arena, import, &error)) {
+    opened->lacks = 0;
+    if (!gpuarena__import_undo(arena, opened, &error)) {
         if (!arena->lost) result = gpuarena__outcome(arena, &error, 0, NULL);
-        else *import = arena->imports.list[--arena->imports.count];
+        else *opened = arena->imports.list[--arena->imports.count];
     }
     return gpuarena__end(arena, result);
 }

@@ -44,7 +44,8 @@ static void interpose_find(void **slot, const char *name)
 
 /* INTERPOSED(cudaFree, (void *)); then REAL(cudaFree)(ptr) calls the runtime's own cudaFree. */
 #define INTERPOSED(name, parameters) static cudaError_t (*real_##name) parameters
-#define REAL(name) (interpose_find((void **)(void *)&real_##name, #name), __atomic_load_n(&real_##name, __ATOMIC_ACQUIRE))
+#define REAL(name) \
+    (interpose_find((void **)(void *)&real_##name, #name), __atomic_load_n(&real_##name, __ATOMIC_ACQUIRE))
 
 /* CUDA 12.8 and later have it. */
 extern cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) __attribute__((weak));

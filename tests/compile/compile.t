@@ -376,6 +376,8 @@ sub test_text {
     my @lines = split /\n/, $text;
     is_deeply([grep { length $lines[$_ - 1] > 110 } 1 .. @lines], [], 'no line is longer than 110 columns');
     is_deeply([grep { $lines[$_ - 1] =~ /\s$|\t/ } 1 .. @lines], [], 'no tab, no space at the end of a line');
+    is_deeply([grep { $lines[$_ - 1] =~ /^\s*(?:import|module)\s*(?:->|=)/ } 1 .. @lines], [],
+              'no line begins as a directive of C++20, of which nvcc warns');
     my ($version) = $text =~ /GPUARENA_VERSION_TEXT\s+"([^"]+)"/;
     my @numbers = map { $text =~ /GPUARENA_VERSION_$_\s+(\d+)/ } qw(MAJOR MINOR PATCH);
     is($version, join('.', @numbers), 'the version is the same as text and as numbers');
