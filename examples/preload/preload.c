@@ -4,7 +4,8 @@
    At exit, and before cudaDeviceReset, a report goes to standard error, or to the file that GPUARENA_REPORT names.
    Where no arena can be made, as with a wrong GPUARENA_CONF, standard error says why, and the runtime serves the
    device.
-   The program must use the shared libcudart (nvcc -cudart shared): what is linked statically cannot be replaced.
+   The program must use the shared libcudart (nvcc -cudart shared) of the version that this library was built with:
+   what is linked statically cannot be replaced.
    Memory of paged arenas cannot be exported by cudaIpcGetMemHandle; with backing=segments,share=whole it can. Of
    other devices only those reach it that peers=1+2 names, whatever cudaDeviceEnablePeerAccess says; with
    backing=segments that call suffices.
