@@ -146,8 +146,9 @@
        begins at a page, unless the rest before it and stranded memory exceed together a page and 1/256 of
        reserved memory.
      - Pages of capture sets do not move, and no page moves while a stream is captured.
-     - Memory that must be one allocation of the driver, for cudaIpc or RDMA, is requested with
-       GPUARENA_ALLOC_DEDICATED or by config.share=whole.
+     - Memory that must be one allocation of the driver, for cudaIpc, is requested with
+       GPUARENA_ALLOC_DEDICATED or by config.share=whole. So is a block that one registration for RDMA covers:
+       network cards can reach pages where the device allows it, but a block may lie in several handles.
 
    OTHER MEMORY. config.backing selects other kinds of memory. They are held in segments, and everything that
    this manual says of segments applies. Arenas of different kinds on one device do not know of each other.
@@ -364,7 +365,7 @@
    it is never mapped. After its free the addresses stay unmapped until 256 more such blocks are freed.
      - The above holds, but whole pages are reserved for a block, mostly 2 MiB: its bytes before the block
        count as cached. A block costs eight driver calls.
-     - GPUARENA_ALLOC_DEDICATED gives such memory, too, which cudaIpc and RDMA refuse.
+     - GPUARENA_ALLOC_DEDICATED gives such memory, too, which cudaIpc refuses.
 
    BETWEEN PROCESSES. A process exports a block, and others on the same machine import it. They share the
    driver's memory that the block lies in, with all that lies beside the block: a whole segment, by a
@@ -10823,23 +10824,42 @@ static int gpuarena__cuda_look_up(const char *name, void *function)
     return !code && found;
 }
 
-static void gpuarena__cuda_prop(int device, CUmemAllocationProp *prop)
+/* Tells whether a device has an attribute. */
+static int gpuarena__cuda_has(int device, CUdevice_attribute attribute)
 {
-    memset(prop, 0, sizeof *prop);
-    prop->type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    prop->location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-    prop->location.id = device;
+    int answer = 0;
+    return !gpuarena__cuda_vm.attribute(&answer, attribute, device) && answer;
+}
+
+/* What pages are, by their traits. Where the device allows it, network cards may reach them (GPUDirect
+   RDMA). */
+static CUmemAllocationProp gpuarena__cuda_prop(int device, uint32_t traits)
+{
+    CUmemAllocationProp prop;
+    memset(&prop, 0, sizeof prop);
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    prop.location.id = device;
+    if (traits & GPUARENA_PAGE_SHARED) prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    if (gpuarena__cuda_has(device, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED))
+        prop.allocFlags.gpuDirectRDMACapable = 1;
+    return prop;
+}
+
+/* The size whose multiples pages with these traits may have; 0: the driver does not tell. */
+static uint64_t gpuarena__cuda_granularity(int device, uint32_t traits)
+{
+    CUmemAllocationProp prop = gpuarena__cuda_prop(device, traits);
+    size_t bytes = 0;
+    return gpuarena__cuda_vm.granularity(&bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM) ? 0 : bytes;
 }
 
 static int gpuarena__cuda_vm_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes,
                                     uint32_t traits)
 {
-    CUmemAllocationProp prop;
+    CUmemAllocationProp prop = gpuarena__cuda_prop(self->device, traits);
     CUmemGenericAllocationHandle made = 0;
-    int code;
-    gpuarena__cuda_prop(self->device, &prop);
-    if (traits & GPUARENA_PAGE_SHARED) prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    code = (int)gpuarena__cuda_vm.create(&made, (size_t)bytes, &prop, 0);
+    int code = (int)gpuarena__cuda_vm.create(&made, (size_t)bytes, &prop, 0);
     if (!code) *page = made;
     return code;
 }
@@ -10961,21 +10981,13 @@ static int gpuarena__cuda_vm_access(const gpuarena_driver *self, void *address, 
     return (int)gpuarena__cuda_vm.access((CUdeviceptr)(uintptr_t)address, (size_t)bytes, grants, count);
 }
 
-/* Tells whether a device has an attribute. */
-static int gpuarena__cuda_has(int device, CUdevice_attribute attribute)
-{
-    int answer = 0;
-    return !gpuarena__cuda_vm.attribute(&answer, attribute, device) && answer;
-}
-
 /* Fills the groups vm and fd, or leaves those empty that the device or its driver lacks: the table works
    without them. All functions came with one release of the driver: if one is missing, both groups stay empty,
    and the next table looks again. */
 static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
 {
     gpuarena__cuda_functions found;
-    CUmemAllocationProp prop;
-    size_t page_bytes = 0;
+    uint64_t page_bytes = 0, shared_bytes = 0;
     int slot_clean = cudaPeekAtLastError() == cudaSuccess, missing = 0;
 #define X(field, name, version) missing += !gpuarena__cuda_look_up(#name, &found.field);
     GPUARENA__CUDA_VM(X)
@@ -10985,15 +10997,15 @@ static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     if (!gpuarena__cuda_vm.unmap) gpuarena__cuda_vm = found;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    gpuarena__cuda_prop(driver->device, &prop);
-    if (!gpuarena__cuda_has(driver->device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
-        || gpuarena__cuda_vm.granularity(&page_bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM)
-        || !page_bytes) return;
+    if (gpuarena__cuda_has(driver->device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED))
+        page_bytes = gpuarena__cuda_granularity(driver->device, 0);
+    if (!page_bytes) return;
     driver->page_bytes = page_bytes;
 #define X(group, entry, bits) driver->group.entry = gpuarena__cuda_##group##_##entry;
     GPUARENA__VM_ENTRIES(X)
-    if (gpuarena__cuda_has(driver->device,
-                           CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED)) {
+    if (gpuarena__cuda_has(driver->device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED))
+        shared_bytes = gpuarena__cuda_granularity(driver->device, GPUARENA_PAGE_SHARED);
+    if (shared_bytes && page_bytes % shared_bytes == 0) {
         GPUARENA__FD_ENTRIES(X)
     }
 #undef X

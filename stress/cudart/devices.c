@@ -7,9 +7,10 @@
 
 /* ---- Attributes: the limits of a device of compute capability 9.0, and its place on the bus */
 
-/* The driver's alone: CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, and
-   CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED. */
-enum { ATTRIBUTES_VIRTUAL_MEMORY = 102, ATTRIBUTES_FILE_DESCRIPTORS = 103 };
+/* The driver's alone, all of virtual memory: CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+   CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, and
+   CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED. */
+static const int attributes_of_vm[] = { 102, 103, 110 };
 
 /* A row: the attribute's name, its value, and the property that has it, too, an int or a size_t. All others are 0. */
 #define PROPERTY(name, value, field) \
@@ -57,9 +58,10 @@ static const struct { enum cudaDeviceAttr attribute; int value; size_t at, bytes
 static int attributes_read(const sim_device *device, int attribute, int *value)
 {
     if (attribute < cudaDevAttrMaxThreadsPerBlock || attribute >= cudaDevAttrMax) return 0;
-    *value = attribute == cudaDevAttrPciBusId ? device->ordinal + 1
-           : attribute == ATTRIBUTES_VIRTUAL_MEMORY || attribute == ATTRIBUTES_FILE_DESCRIPTORS
-                 ? !device->sim->without_vm : 0;
+    *value = attribute == cudaDevAttrPciBusId ? device->ordinal + 1 : 0;
+    for (size_t i = 0; i < sizeof attributes_of_vm / sizeof attributes_of_vm[0]; i++) {
+        if (attributes_of_vm[i] == attribute) *value = !device->sim->without_vm;
+    }
     for (size_t i = 0; i < sizeof attributes_table / sizeof attributes_table[0]; i++) {
         if ((int)attributes_table[i].attribute == attribute) *value = attributes_table[i].value;
     }

@@ -448,7 +448,7 @@ DRIVER_FUNCTION(cuDeviceSetMemPool, 11020, (CUdevice device, CUmemoryPool pool),
 
 /* ---- What an address is: whose memory, and how much of it hangs together */
 
-typedef struct pointer_place { const sim_device *device; uint64_t base, bytes; } pointer_place;
+typedef struct pointer_place { const sim_device *device; uint64_t base, bytes; int is_rdma; } pointer_place;
 
 /* The request (of cudaMalloc, or of a pool) or the one mapping that an address lies in. 0: neither. */
 static int pointer_find(const call *self, uint64_t address, pointer_place *found)
@@ -462,11 +462,13 @@ static int pointer_find(const call *self, uint64_t address, pointer_place *found
     if ((mapped = devmem_mapped(&owner->memory, offset)) != NULL) {
         found->base = engine_address(owner, mapped->offset);
         found->bytes = mapped->page->bytes;
+        found->is_rdma = mapped->page->is_rdma;
         return 1;
     }
     if (!devmem_find(&owner->memory, offset, &place)) return 0;
     found->base = engine_address(owner, place.offset);
     found->bytes = place.bytes;
+    found->is_rdma = !place.range->pool;
     return 1;
 }
 
@@ -497,6 +499,9 @@ DRIVER_SERVED(cuPointerGetAttribute, 4000, (void *value, CUpointer_attribute att
         *(void **)value = (void *)(uintptr_t)address;
         return SIM_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: *(CUdeviceptr *)value = address;           return SIM_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+        *(unsigned *)value = host ? 0 : (unsigned)found.is_rdma;
+        return SIM_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:     *(unsigned *)value = (unsigned)is_managed; return SIM_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
         *(int *)value = host ? host->ordinal : found.device->ordinal;

@@ -86,7 +86,7 @@ DRIVER_SERVED(cuMemCreate, 10020, (CUmemGenericAllocationHandle *handle, size_t 
     uint64_t made;
     if (!handle || flags != 0) return SIM_INVALID_VALUE;
     if (!vm_described(self, prop, &code)) return code;
-    code = vmem_create(self, bytes, prop->requestedHandleTypes != 0, &made);
+    code = vmem_create(self, bytes, prop->requestedHandleTypes != 0, prop->allocFlags.gpuDirectRDMACapable, &made);
     if (code == SIM_SUCCESS) *handle = made;
     return code;
 }

@@ -59,6 +59,7 @@ typedef struct devmem_page devmem_page;
 struct devmem_page {
     uint64_t     bytes;
     int          device, is_shared;              /* 1: created to be exported */
+    int          is_rdma;                        /* 1: created for network cards to reach it */
     int          file;                           /* of its contents, which other processes have, too; 0: none */
     uint32_t     reference_count;                /* handles of it that were not given up */
     uint32_t     mapping_count;

@@ -81,7 +81,7 @@ int mempool_take_back(const engine_call *self, uint64_t address, uint64_t bytes,
               all devices share 2^47 bytes of addresses, and none has one that another has, or that an obtain has
      release  the very address and size that were reserved, and nothing mapped there
      create   memory without addresses, taken from the device's now. It never fragments. Contents: unknown. is_shared:
-              it may be exported
+              it may be exported; is_rdma: network cards reach it
      destroy  gives up the handle. Its memory goes now, or with the last mapping. MEMORY_ANY_BYTES: whatever its size
      map      all of a handle of this device, onto reserved addresses that nothing is mapped to, in as many places as
               you like. Nobody has access at first
@@ -95,7 +95,7 @@ int mempool_take_back(const engine_call *self, uint64_t address, uint64_t bytes,
 
 int vmem_reserve(engine_call *self, uint64_t bytes, uint64_t alignment, void **address);
 int vmem_release(engine_call *self, uint64_t address, uint64_t bytes);
-int vmem_create(engine_call *self, uint64_t bytes, int is_shared, uint64_t *handle);
+int vmem_create(engine_call *self, uint64_t bytes, int is_shared, int is_rdma, uint64_t *handle);
 int vmem_destroy(engine_call *self, uint64_t handle, uint64_t bytes);
 int vmem_map(engine_call *self, uint64_t address, uint64_t bytes, uint64_t handle);
 int vmem_access(engine_call *self, uint64_t address, uint64_t bytes, uint64_t accessors, uint32_t mode);

@@ -163,7 +163,7 @@ TABLE_ENTRY(vm, reserve, VM_RESERVE, bytes,
             address ? vmem_reserve(&call, bytes, alignment, address) : SIM_INVALID_VALUE)
 TABLE_ENTRY(vm, release, VM_RELEASE, 0, vmem_release(&call, (uint64_t)(uintptr_t)address, bytes))
 TABLE_ENTRY(vm, create, VM_CREATE, bytes,
-            page ? vmem_create(&call, bytes, (traits & GPUARENA_PAGE_SHARED) != 0, page) : SIM_INVALID_VALUE)
+            page ? vmem_create(&call, bytes, (traits & GPUARENA_PAGE_SHARED) != 0, 0, page) : SIM_INVALID_VALUE)
 TABLE_ENTRY(vm, destroy, VM_DESTROY, 0, vmem_destroy(&call, page, bytes))
 TABLE_ENTRY(vm, map, VM_MAP, bytes, vmem_map(&call, (uint64_t)(uintptr_t)address, bytes, page))
 TABLE_ENTRY(vm, access, VM_ACCESS, bytes,

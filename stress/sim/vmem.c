@@ -107,11 +107,12 @@ int vmem_import_file(sim_device *device, uint64_t bytes, int file, uint64_t plac
     return SIM_SUCCESS;
 }
 
-int vmem_create(engine_call *self, uint64_t bytes, int is_shared, uint64_t *handle)
+int vmem_create(engine_call *self, uint64_t bytes, int is_shared, int is_rdma, uint64_t *handle)
 {
     int code = vmem_import_file(self->device, bytes, 0, 0, handle);
     if (code != SIM_SUCCESS) return code;
     vmem_page(self->machine, *handle)->is_shared = is_shared;
+    vmem_page(self->machine, *handle)->is_rdma = is_rdma;
     self->cost_ns = engine_cost_ns(self->device, SIM_COST_VM_CREATE, bytes);
     return SIM_SUCCESS;
 }

@@ -12,13 +12,15 @@
 
 static struct {
     CUdevice_attribute denied;                   /* this attribute no device has */
-    size_t page_bytes;                           /* the granularity, unless 0 */
+    size_t page_bytes, shared_bytes;             /* the granularity, unless 0; and of pages that can be exported */
     const char *hidden;                          /* a function that is not found: the look-up answers */
     cudaError_t hidden_code;                     /* this, and if it is success, nothing */
 } plays;
 static struct {
     int wrong_look_ups, calls, device, place, option, access_count, wrong_access;
     uint64_t access;
+    CUmemAllocationProp asked[2], created;       /* pages whose granularity was asked: that cannot, and can, be
+                                                    exported; and the last ones that were made */
 } seen;
 
 static CUresult CUDAAPI spy_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
@@ -37,8 +39,17 @@ static CUresult CUDAAPI spy_granularity(size_t *bytes, const CUmemAllocationProp
     seen.calls++;
     seen.option = (int)option;
     seen.place = prop->location.id;
+    seen.asked[prop->requestedHandleTypes != 0] = *prop;
     if (plays.page_bytes) *bytes = plays.page_bytes;
+    if (plays.shared_bytes && prop->requestedHandleTypes) *bytes = plays.shared_bytes;
     return code;
+}
+
+static CUresult CUDAAPI spy_create(CUmemGenericAllocationHandle *handle, size_t bytes,
+                                   const CUmemAllocationProp *prop, unsigned long long flags)
+{
+    seen.created = *prop;
+    return cuMemCreate(handle, bytes, prop, flags);
 }
 
 /* The device first, then its peers, each once; all of them with the same flags. */
@@ -56,7 +67,7 @@ static const struct { const char *name; void (*function)(void); } functions[] = 
 #define FOUND(name, function) { #name, (void (*)(void))function }
     FOUND(cuDeviceGetAttribute, spy_attribute), FOUND(cuMemGetAllocationGranularity, spy_granularity),
     FOUND(cuMemAddressReserve, cuMemAddressReserve), FOUND(cuMemAddressFree, cuMemAddressFree),
-    FOUND(cuMemCreate, cuMemCreate), FOUND(cuMemRelease, cuMemRelease), FOUND(cuMemMap, cuMemMap),
+    FOUND(cuMemCreate, spy_create), FOUND(cuMemRelease, cuMemRelease), FOUND(cuMemMap, cuMemMap),
     FOUND(cuMemUnmap, cuMemUnmap), FOUND(cuMemSetAccess, spy_access),
     FOUND(cuMemExportToShareableHandle, cuMemExportToShareableHandle),
     FOUND(cuMemImportFromShareableHandle, cuMemImportFromShareableHandle)
@@ -128,9 +139,10 @@ static void expect_groups(const char *what, int vm, int fd)
    that cannot. An error of the caller's outlives it all, or one of ours takes its place, but there is never none. */
 static void test_what_is_not_there(void)
 {
-    static const struct { const char *faults; int is_there; } rows[] = {
-        { "cudaDeviceGetAttribute:1=101", 0 }, { "cudaDeviceGetAttribute:2=101", 1 },
-        { "cuMemGetAllocationGranularity:1=801", 0 },
+    static const struct { const char *faults; int vm, fd; } rows[] = {
+        { "cudaDeviceGetAttribute:1=101", 0, 0 }, { "cudaDeviceGetAttribute:2=101", 1, 1 },
+        { "cudaDeviceGetAttribute:3=101", 1, 0 }, { "cuMemGetAllocationGranularity:1=801", 0, 0 },
+        { "cuMemGetAllocationGranularity:2=801", 1, 0 },
     };
     sim *machine = machine_attach(NULL);
     for (size_t i = 0; i < COUNT(functions); i++) {
@@ -153,10 +165,15 @@ static void test_what_is_not_there(void)
     expect_groups("a device without", 0, 0);
     CHECK_MSG(seen.calls == 1, "which is asked no more");
     plays.denied = (CUdevice_attribute)0;
+    plays.shared_bytes = MIB(4);
+    expect_groups("pages of a size that cannot be exported", 1, 0);
+    plays.shared_bytes = MIB(1);
+    expect_groups("pages of a size that can", 1, 1);
+    plays.shared_bytes = 0;
     cudart_close(machine);
     for (size_t row = 0; row < COUNT(rows); row++) {
         machine = machine_attach(rows[row].faults);
-        expect_groups(rows[row].faults, rows[row].is_there, 0);
+        expect_groups(rows[row].faults, rows[row].vm, rows[row].fd);
         CHECK_DONE(cudaGetLastError());
         expect_groups("and the next table has it", 1, 1);
         cudart_close(machine);
@@ -168,7 +185,7 @@ static void test_devices(void)
     gpuarena_driver driver = fill(), untouched = GPUARENA_INIT;
     uint64_t page = 0, before = driver.now_ns(&driver);
     CHECK_INT(seen.wrong_look_ups, ==, 0);
-    CHECK(seen.calls == 3 && seen.device == 1 && seen.place == 1 && seen.option == CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    CHECK(seen.calls == 6 && seen.device == 1 && seen.place == 1 && seen.option == CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     CHECK(driver.device == 1 && driver.page_bytes == MIB(2) && !driver.peers && !driver.null_is_per_thread);
     CHECK(before > 0 && driver.now_ns(&driver) >= before);
     CHECK_INT(driver.vm.create(&driver, &page, MIB(6), 0), ==, 0);
@@ -190,6 +207,24 @@ static void test_devices(void)
     CHECK(untouched.classify == NULL);
     CHECK_INT(gpuarena_driver_cuda(0, NULL), ==, GPUARENA_INVALID_ARGUMENT);
     CHECK_DONE(cudaGetLastError());
+}
+
+/* Network cards may reach pages where the device allows it. Pages are made as the driver was asked for their
+   granularity. */
+static void test_pages(void)
+{
+    for (int rdma = 0; rdma < 2; rdma++)
+        for (uint32_t traits = 0; traits <= GPUARENA_PAGE_SHARED; traits++) {
+            plays.denied = rdma ? (CUdevice_attribute)0 : CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED;
+            gpuarena_driver driver = fill();
+            uint64_t page = 0;
+            CHECK_INT(driver.vm.create(&driver, &page, MIB(2), traits), ==, 0);
+            CHECK(seen.created.requestedHandleTypes == traits * CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+                  && seen.created.allocFlags.gpuDirectRDMACapable == rdma
+                  && memcmp(&seen.created, &seen.asked[traits], sizeof seen.created) == 0);
+            CHECK_INT(driver.vm.destroy(&driver, page, MIB(2)), ==, 0);
+        }
+    plays.denied = (CUdevice_attribute)0;
 }
 
 static void test_access(void)
@@ -494,7 +529,8 @@ static void test_fork(void)
 
 static void run(void)
 {
-    static const machine_test tests[] = { { test_devices, 2, NULL }, { test_access, 2, NULL },
+    static const machine_test tests[] = { { test_devices, 2, NULL }, { test_pages, 2, NULL },
+                                          { test_access, 2, NULL },
                                           { test_last_error, 2, NULL }, { test_codes, 2, NULL },
                                           { test_not_given_back, 2, "cudaFree:1=46" }, { test_defaults, 2, NULL },
                                           { test_fork, 2, NULL } };
