@@ -189,9 +189,9 @@
                 one by one; of pages, as many go back as were idle throughout a span of that length
        pressure before growth that would leave the device less than release_bytes free: as much as is missing
                 (config.pressure is something else: a callback, see stage 9)
-     With idle and age, a free takes the slow path and may call the driver. Segments are released as by
-     cudaFree, which waits for the device. Pages, and under pressure segments too, are released only when
-     events show that they are quiet.
+     With idle and age, a free takes the slow path and may call the driver. The release of a segment that is
+     not quiet waits for the device. Pages, and under pressure segments too, are released only when events
+     show that they are quiet.
 
    THE WAY OF ONE ALLOCATION. A request is rounded up to config.alignment. Free blocks are kept in bins by
    size, eight bins for each power of two. In the request's own bin up to eight blocks are compared, and the
@@ -354,7 +354,7 @@
        and goes back when its room is needed.
      - The driver must align memory of any size to config.alignment. CUDA promises 256 bytes. With a larger
        config.alignment an allocation fails with DRIVER_ERROR where it gets less.
-     - Each block costs two driver calls, and its free waits for the device, as cudaFree does. That hides work
+     - Each block costs two driver calls, and its free waits for the device, as cudaFree may. That hides work
        on a wrong stream which began before the free. With backing=async the free waits for its own stream
        alone, and hides nothing.
      - Not seen are an overrun within the rounding, or within an alignment above config.alignment; a use
@@ -595,7 +595,8 @@ struct gpuarena_driver {
            ASYNC: usable after this stream's work so far; the stream is never captured */
         int (*obtain)(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
                       gpuarena_stream stream);
-        /* takes memory back as obtain gave it, after waiting for all work on it, as cudaFree does. If it
+        /* takes memory back as obtain gave it, after waiting for the device, unless the stream is
+           GPUARENA_ANY_STREAM: then all work on it is done. (cudaFree itself may wait, and need not.) If it
            fails, the memory is still held. PINNED, if the table has events: the arena has waited. ASYNC: the
            work is done, or precedes this call on the stream; memory that its pool keeps is returned once an
            event behind this call has been waited for */
@@ -4522,6 +4523,18 @@ static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_st
     gpuarena__account(arena, 0, bytes);
 }
 
+/* Tells whether a segment is idle: it has no live block and no memory of a capture set. quiet 1: nothing in
+   it is pending either, so that releasing it waits for nothing. */
+static int gpuarena__segment_idle(const gpuarena *arena, const gpuarena__range *range, int quiet)
+{
+    gpuarena__iterator at;
+    if (range->pages) return 0;
+    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at))
+        if (gpuarena__node_live(at.node) || (quiet && at.node->record) || gpuarena__is_earmarked(at.node)
+            || gpuarena__in_capture_set(arena, at.node)) return 0;
+    return 1;
+}
+
 /* Gives a segment back to the driver, or the addresses of a paged range. A guarded segment goes in steps,
    after a wait for the device as by cudaFree; after a failure a later call goes on. */
 static int gpuarena__driver_give_back(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
@@ -4532,6 +4545,7 @@ static int gpuarena__driver_give_back(gpuarena *arena, gpuarena__range *range, g
     if (range->pages) return GPUARENA__ASK(arena, error, vm, release, (&arena->driver, memory, bytes));
     if (!gpuarena__is_guarded(arena)) {
         if (arena->memory == GPUARENA_MEMORY_ASYNC) stream = gpuarena__real_stream(stream);
+        else stream = gpuarena__segment_idle(arena, range, 1) ? GPUARENA_ANY_STREAM : NULL;
         if (!GPUARENA__ASK(arena, error, memory, give_back,
                            (&arena->driver, arena->memory, memory, bytes, stream))) return 0;
         if (arena->memory == GPUARENA_MEMORY_ASYNC) gpuarena__wait_returned(arena, bytes, stream);
@@ -4699,18 +4713,6 @@ static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes,
     range->owners = (uint8_t *)(range->anchors + gpuarena__address_pages(bytes));
     if (is_paged) range->pages = pages;
     return range;
-}
-
-/* Tells whether a segment is idle: it has no live block and no memory of a capture set. quiet 1: nothing in
-   it is pending either, so that releasing it waits for nothing. */
-static int gpuarena__segment_idle(const gpuarena *arena, const gpuarena__range *range, int quiet)
-{
-    gpuarena__iterator at;
-    if (range->pages) return 0;
-    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at))
-        if (gpuarena__node_live(at.node) || (quiet && at.node->record) || gpuarena__is_earmarked(at.node)
-            || gpuarena__in_capture_set(arena, at.node)) return 0;
-    return 1;
 }
 
 /* Removes a range without live blocks from the arena's data. */
@@ -10762,7 +10764,9 @@ static int gpuarena__cuda_give_back_kind(const gpuarena_driver *self, gpuarena_m
         code = (int)cudaFreeAsync(memory, (cudaStream_t)stream);
         if (!code) gpuarena__cuda_pool_leave(self->device);
         return code;
-    case GPUARENA_MEMORY_DEVICE: case GPUARENA_MEMORY_MANAGED: return (int)cudaFree(memory);
+    case GPUARENA_MEMORY_DEVICE: case GPUARENA_MEMORY_MANAGED:
+        code = stream == GPUARENA_ANY_STREAM ? 0 : (int)cudaDeviceSynchronize();
+        return code ? code : (int)cudaFree(memory);
     default: return (int)cudaErrorNotSupported;
     }
 }

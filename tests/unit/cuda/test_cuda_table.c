@@ -325,6 +325,28 @@ static void test_backing(gpuarena_backing backing)
     cudart_close(machine);
 }
 
+/* cudaFree need not wait for work on the memory. So the device is waited for before memory goes back that a stream
+   may still use, and for no other. */
+static void test_free_waits(void)
+{
+    static const gpuarena_backing backings[] = { GPUARENA_BACKING_SEGMENTS, GPUARENA_BACKING_MANAGED };
+    for (size_t at = 0; at < COUNT(backings); at++)
+        for (int is_used = 0; is_used < 2; is_used++) {
+            sim *machine = machine_attach(NULL);
+            gpuarena *arena = arena_of(backings[at]);
+            sim_counters counters;
+            void *block = NULL;
+            CHECK_INT(gpuarena_alloc(arena, &block, MIB(1), NULL), ==, GPUARENA_OK);
+            CHECK_INT(gpuarena_free(arena, block, is_used ? NULL : GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
+            CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
+            sim_get_counters(machine, 1, &counters);
+            CHECK(counters.calls[SIM_CALL_GIVE_BACK] == 1 && counters.held_bytes + counters.managed_bytes == 0);
+            CHECK_U64(counters.calls[SIM_CALL_DEVICE_SYNCHRONIZE], ==, (uint64_t)is_used);
+            CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+            cudart_close(machine);
+        }
+}
+
 /* ---- calls that fail at one step of several: they leave nothing, no memory, no event, no error in the slot */
 
 typedef enum entry { OBTAIN, CREATE_EVENT, ASK_CAPTURE, RESERVE, OPEN_HANDLE, ENTRIES } entry;
@@ -538,6 +560,7 @@ static void run(void)
     machine_tests(tests, COUNT(tests));
     for (int backing = GPUARENA_BACKING_PAGED; backing <= GPUARENA_BACKING_ASYNC; backing++)
         test_backing((gpuarena_backing)backing);
+    test_free_waits();
     test_not_current();
     test_pool_refused();
     test_absence();
