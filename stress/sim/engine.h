@@ -234,7 +234,7 @@ int  work_create_stream(sim_device *device, int is_blocking, void **handle);
 int  work_destroy_stream(const engine_call *self, const void *handle);
 
 /* Captured, where the stream captures. */
-int  work_issue(sim *machine, stream_queue *self, uint64_t work_ns);
+int  work_issue(const engine_call *self, stream_queue *by, uint64_t work_ns);
 
 /* Of the call's stream, or its device. A wait is part of the call's cost. waits 0: the host does not wait, and
    SIM_NOT_READY is what it is told. */

@@ -291,7 +291,7 @@ int mempool_hand_out(mempool *self, engine_call *by, void **ptr, uint64_t bytes)
         *ptr = NULL;
         return SIM_SUCCESS;
     }
-    int code = to->capture ? SIM_NOT_SUPPORTED : work_issue(by->machine, to, 0);
+    int code = to->capture ? SIM_NOT_SUPPORTED : work_issue(by, to, 0);
     if (code != SIM_SUCCESS) return code;
     mempool_block *block = mempool_supply(self, by, whole);
     if (!block) return SIM_OUT_OF_MEMORY;
@@ -319,7 +319,9 @@ int mempool_take_back(const engine_call *self, uint64_t address, uint64_t bytes,
         return SIM_INVALID_VALUE;
     }
     if (by->capture) return SIM_NOT_SUPPORTED;
-    streams_record(&self->machine->streams, by, self->machine->now_ns, &freed.freed);
+    int code = work_issue(self, by, 0);
+    if (code != SIM_SUCCESS) return code;
+    mark_copy(&freed.freed, &by->done);
     mempool_touch(device, by, place.piece);
     engine_tell(device, SIM_CALL_GIVE_BACK, address, place.bytes);
     freed.position = vclock_get(&by->done.seen, by->line);

@@ -498,9 +498,9 @@ SIM_STREAM_FUNCTION(sim_stream_wait, "wait for a stream", (sim *machine, int dev
 SIM_STREAM_FUNCTION(sim_stream_follow, "wait of a stream",
                     (sim *machine, int device, gpuarena_stream follower, gpuarena_stream stream),
                     sim_follow(&call, follower))
-SIM_STREAM_FUNCTION(sim_work, NULL, (sim *machine, int device, gpuarena_stream stream, uint64_t work_ns),
+SIM_STREAM_FUNCTION(sim_work, "work", (sim *machine, int device, gpuarena_stream stream, uint64_t work_ns),
                     launch_command(&call, work_ns, NULL, NULL, 0))
-SIM_STREAM_FUNCTION(sim_access, NULL,
+SIM_STREAM_FUNCTION(sim_access, "use of memory",
                     (sim *machine, int device, gpuarena_stream stream, const void *ptr, uint64_t bytes,
                      uint64_t owner, uint64_t op),
                     launch_use(&call, ptr, bytes, owner, op))
@@ -518,7 +518,7 @@ int sim_capture_end(sim *machine, int device, gpuarena_stream stream, void **mad
 
 int sim_graph_launch(sim *machine, int device, void *handle, gpuarena_stream stream, uint64_t op)
 {
-    engine_call call = sim_call_on(machine, device, NULL);
+    engine_call call = sim_call_on(machine, device, "launch of a graph");
     graph *launched = handles_find(&machine->handles, handle, HANDLE_GRAPH);
     return call.device && launched && work_take_stream(&call, stream) ? launch_graph(&call, launched, op) : call.code;
 }

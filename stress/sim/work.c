@@ -160,24 +160,31 @@ int capture_check_unsafe(const engine_call *self)
     return code;
 }
 
-/* A call that uses this stream, be it the legacy stream. */
-static int capture_check_use(const sim *machine, const stream_queue *self)
+/* The legacy stream must not be used while a blocking stream of its device captures. To use it breaks that capture;
+   to ask whether it is captured does not. */
+static int capture_check_legacy(const engine_call *self, const stream_queue *by, int is_used)
 {
-    if (self->capture) return self->capture->is_invalid ? SIM_CAPTURE_INVALIDATED : SIM_SUCCESS;
-    const streams *all = &machine->streams;
-    for (uint32_t i = 0; self->kind == STREAM_LEGACY && machine->captures.list && i < all->count; i++) {
+    int code = SIM_SUCCESS;
+    const streams *all = &self->machine->streams;
+    for (uint32_t i = 0; by->kind == STREAM_LEGACY && self->machine->captures.list && i < all->count; i++) {
         const stream_queue *other = all->list[i];
-        if (other->capture && other->is_blocking && other->device == self->device) {
-            return SIM_CAPTURE_IMPLICIT;
-        }
+        if (!other->capture || !other->is_blocking || other->device != by->device) continue;
+        code = is_used ? capture_fail(self, other->capture, SIM_CAPTURE_IMPLICIT) : SIM_CAPTURE_IMPLICIT;
     }
-    return SIM_SUCCESS;
+    return code;
+}
+
+/* A call that uses this stream, be it the legacy stream. */
+static int capture_check_use(const engine_call *self, const stream_queue *by)
+{
+    if (by->capture) return by->capture->is_invalid ? SIM_CAPTURE_INVALIDATED : SIM_SUCCESS;
+    return capture_check_legacy(self, by, 1);
 }
 
 int capture_check_wait(const engine_call *self, const stream_queue *by)
 {
     const sim *machine = self->machine;
-    int code = by ? capture_check_use(machine, by) : SIM_SUCCESS;
+    int code = by ? capture_check_use(self, by) : SIM_SUCCESS;
     if (code == SIM_CAPTURE_IMPLICIT || !machine->captures.list) return code;
     for (uint32_t i = 0; i < machine->streams.count; i++) {
         const stream_queue *other = machine->streams.list[i];
@@ -260,15 +267,16 @@ int work_destroy_stream(const engine_call *self, const void *handle)
     return SIM_SUCCESS;
 }
 
-int work_issue(sim *machine, stream_queue *self, uint64_t work_ns)
+int work_issue(const engine_call *self, stream_queue *by, uint64_t work_ns)
 {
-    int code = capture_check_use(machine, self);
+    sim *machine = self->machine;
+    int code = capture_check_use(self, by);
     if (code != SIM_SUCCESS) return code;
-    if (self->capture) {
-        mark_advance(&self->captured, &machine->streams, self->line, 0, work_ns);
-        memory_raise(&self->capture->graph->work_ns, self->captured.end_ns);
+    if (by->capture) {
+        mark_advance(&by->captured, &machine->streams, by->line, 0, work_ns);
+        memory_raise(&by->capture->graph->work_ns, by->captured.end_ns);
     } else {
-        streams_issue(&machine->streams, self, machine->now_ns, work_ns);
+        streams_issue(&machine->streams, by, machine->now_ns, work_ns);
     }
     return SIM_SUCCESS;
 }
@@ -317,9 +325,8 @@ int work_wait_device(engine_call *self)
 int work_capture_status(const engine_call *self, int *status)
 {
     const capture *met = self->stream->capture;
-    int code = capture_check_use(self->machine, self->stream);
     *status = !met ? 0 : met->is_invalid ? 2 : 1;
-    return code == SIM_CAPTURE_IMPLICIT ? code : SIM_SUCCESS;
+    return capture_check_legacy(self, self->stream, 0);
 }
 
 void *work_keep_graph(sim *machine, handle_kind of, graph *made)
@@ -399,7 +406,7 @@ int event_record(const engine_call *self, const void *value)
     stream_queue *at = self->stream;
     event *point = event_find(machine, value, &code);
     if (!point || point->device != at->device) return point ? SIM_INVALID_HANDLE : code;
-    code = capture_check_use(machine, at);
+    code = capture_check_use(self, at);
     if (code != SIM_SUCCESS) return code;
     if (at->capture) mark_copy(&point->mark, &at->captured);
     else streams_record(&machine->streams, at, machine->now_ns, &point->mark);
@@ -428,7 +435,7 @@ int event_follow(const engine_call *self, const void *value)
     stream_queue *from = self->stream;
     const event *point = event_find(machine, value, &code);
     if (!point) return code;
-    code = capture_check_use(machine, from);
+    code = capture_check_use(self, from);
     if (code != SIM_SUCCESS || !point->is_recorded) return code;
     if (point->capture_id) return capture_follow(self, point->capture_id, &point->mark);
     if (from->capture) return capture_fail(self, from->capture, SIM_CAPTURE_ISOLATION);
@@ -494,7 +501,7 @@ int launch_command(const engine_call *self, uint64_t work_ns, graph_act act, con
 {
     stream_queue *by = self->stream;
     launch now = { &self->machine->devices[by->device], by, 0, self->machine->judge.op };
-    int code = work_issue(self->machine, by, work_ns);
+    int code = work_issue(self, by, work_ns);
     if (code != SIM_SUCCESS || !act) return code;
     if (!by->capture) return act(&now, payload);
     graph_add(by->capture->graph, act, payload, bytes);
@@ -525,11 +532,11 @@ int launch_graph(const engine_call *self, graph *launched, uint64_t op)
     sim *machine = self->machine;
     stream_queue *by = self->stream;
     launch now = { &machine->devices[by->device], by, 1, op };
-    int code = capture_check_use(machine, by);
+    int code = capture_check_use(self, by);
     if (code == SIM_SUCCESS && !by->capture) {
         streams_follow(&machine->streams, by, machine->now_ns, &launched->latest);
     }
-    if (code == SIM_SUCCESS) code = work_issue(machine, by, launched->work_ns);
+    if (code == SIM_SUCCESS) code = work_issue(self, by, launched->work_ns);
     if (code == SIM_SUCCESS && !by->capture) mark_copy(&launched->latest, &by->done);
     for (uint32_t i = 0; i < launched->count && code == SIM_SUCCESS; i++) {
         const graph_node *node = &launched->nodes[i];
