@@ -244,6 +244,9 @@
      - Free blocks that wait for different streams are not joined.
      - A block used on further streams must be named to gpuarena_use before it is freed; a stream that will
        be destroyed, to gpuarena_forget first, since CUDA may give another stream the same cudaStream_t.
+     - Streams of other devices must not be named, since CUDA records no event of the arena's device on them.
+       If another device uses the memory, as peers do, first make a stream of the arena's device wait for that
+       work (cudaStreamWaitEvent); then free the memory on this stream, or name it to gpuarena_use.
      - Each thread's per-thread default stream is a stream of its own. What that thread frees on it gets an
        event at once; what another thread frees for it gets one at the owner's next free.
      - An event that fails is never taken for completed: another event or a wait for the device must decide.
@@ -411,12 +414,12 @@
 
    CUDA. If config.driver is NULL, the arena uses the device that is current in the CUDA runtime;
    gpuarena_driver_cuda makes a table for another one. Around each driver call (of vm: reserve alone) the
-   device is made current, and the caller's device again afterwards. From CUDA 12 on that creates a context on
-   the caller's device if it had none. (A thread that chose no device has device 0: make the arena's device
-   current there.) Errors that these calls leave in the runtime's last-error slot are cleared. A caller's
-   error that was there before stays, unless a call of ours fails on top of it: then the slot holds ours, so
-   that the caller's next check still sees an error. For other drivers fill a gpuarena_driver of your own, as
-   examples and tests do for a simulated device.
+   device is made current, and the caller's device again afterwards. That creates a context on the caller's
+   device if it had none; so does the change of the thread's capture mode. (A thread that chose no device has
+   device 0: make the arena's device current there.) Errors that these calls leave in the runtime's last-error
+   slot are cleared. A caller's error that was there before stays, unless a call of ours fails on top of it:
+   then the slot holds ours, so that the caller's next check still sees an error. For other drivers fill a
+   gpuarena_driver of your own, as examples and tests do for a simulated device.
 
    FORK AND EXIT. In a child process every call on the parent's arenas returns FORKED, and nothing of the
    parent's is freed; arenas that the child creates are its own. (This covers fork alone: vfork and _Fork run
@@ -4544,8 +4547,13 @@ static int gpuarena__driver_give_back(gpuarena *arena, gpuarena__range *range, g
     uint64_t bytes = range->bytes;
     if (range->pages) return GPUARENA__ASK(arena, error, vm, release, (&arena->driver, memory, bytes));
     if (!gpuarena__is_guarded(arena)) {
-        if (arena->memory == GPUARENA_MEMORY_ASYNC) stream = gpuarena__real_stream(stream);
-        else stream = gpuarena__segment_idle(arena, range, 1) ? GPUARENA_ANY_STREAM : NULL;
+        if (arena->memory == GPUARENA_MEMORY_ASYNC) {
+            stream = gpuarena__real_stream(stream);
+            if (gpuarena__ask_captured(arena, stream, error)) return 0;
+        } else {                                 /* without events nobody knows that work is done */
+            int is_done = arena->streams.ordered && gpuarena__segment_idle(arena, range, 1);
+            stream = is_done ? GPUARENA_ANY_STREAM : NULL;
+        }
         if (!GPUARENA__ASK(arena, error, memory, give_back,
                            (&arena->driver, arena->memory, memory, bytes, stream))) return 0;
         if (arena->memory == GPUARENA_MEMORY_ASYNC) gpuarena__wait_returned(arena, bytes, stream);
@@ -10713,8 +10721,10 @@ static gpuarena__mutex gpuarena__cuda_pools_lock = GPUARENA__MUTEX_INIT;
 /* Memory has left a device's pool, or was not had from it. */
 static void gpuarena__cuda_pool_leave(int device)
 {
+    int slot_clean = cudaPeekAtLastError() == cudaSuccess;
     gpuarena__mutex_lock(&gpuarena__cuda_pools_lock);
-    if (!--gpuarena__cuda_pools[device].held) (void)cudaMemPoolDestroy(gpuarena__cuda_pools[device].pool);
+    if (!--gpuarena__cuda_pools[device].held && cudaMemPoolDestroy(gpuarena__cuda_pools[device].pool)
+        && slot_clean) (void)cudaGetLastError();
     gpuarena__mutex_unlock(&gpuarena__cuda_pools_lock);
 }
 
@@ -14237,10 +14247,11 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
             processes (gpuarena_export, gpuarena_import, share=pages); peers of a device (config.peers).
             Gone: the key cache and config.cache_bytes; CUDA Toolkits before 11.3.
             Changed: paged memory grows by handles of several sizes, of which those of one page move;
-            driver.capture.exchange_mode is called around info and capture.active, too; STILL_IN_USE names the
-            live block with the lowest address; a block's serial number rises on each stream, but numbers of
-            several streams have gaps and are in no order; gpuarena_walk and gpuarena_report copy all blocks
-            before the first call of the visitor or writer.
+            driver.capture.exchange_mode is called around info and capture.active, too; memory.give_back is
+            told by GPUARENA_ANY_STREAM that no work on the memory is left; pages over CUDA can be reached by
+            network cards; STILL_IN_USE names the live block with the lowest address; a block's serial number
+            rises on each stream, but numbers of several streams have gaps and are in no order; gpuarena_walk
+            and gpuarena_report copy all blocks before the first call of the visitor or writer.
      0.2.0  New: gpuarena_walk_stats, which alone tells largest_free_bytes now; GPUARENA_REASON_ALIGNMENT;
             GPUARENA_STATE_NONE, which is 0. share=whole is one name for ipc and rdma, which are still read.
             Gone: presets of other allocators and the keys that only they needed (placement, bin_*,

@@ -87,7 +87,7 @@ CUDART_SERVED_BY(cudaFree, (void *ptr), (ptr), call_begin_at(&self, SIM_CALL_GIV
 {
     uint64_t bytes;
     if (!host_give_back(ptr, HOST_MANAGED, &bytes)) {
-        return memory_give_back(self, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES);
+        return memory_give_back(self, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES, 0);
     }
     work_drain_device(self);
     return SIM_SUCCESS;
@@ -230,7 +230,7 @@ static int pool_take_back(call *self, uint64_t address, cudaStream_t stream)
     if (!self->stream) return code;
     if (engine_find(self->device, address, 0, &place) && !place.range->pool) {
         code = self->stream->capture ? SIM_NOT_SUPPORTED : capture_check_unsafe(self);
-        return code ? code : memory_give_back(self, address, MEMORY_ANY_BYTES);
+        return code ? code : memory_give_back(self, address, MEMORY_ANY_BYTES, 0);
     }
     return mempool_take_back(self, address, MEMORY_ANY_BYTES, "cudaFreeAsync");
 }

@@ -51,7 +51,8 @@ static int costs_code(const gpuarena_driver *driver, costs_range *range, int cal
     case COSTS_OBTAIN:
         return driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, &range->address, range->bytes, NULL);
     case COSTS_GIVE_BACK:
-        return driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, range->address, range->bytes, NULL);
+        return driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, range->address, range->bytes,
+                                        GPUARENA_ANY_STREAM);
     case COSTS_INFO: return driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &range->free_bytes, &total_bytes);
     case VM_RESERVE: return driver->vm.reserve(driver, &range->address, range->bytes, 0);
     case VM_CREATE:  return driver->vm.create(driver, &range->page, range->bytes, 0);

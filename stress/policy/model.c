@@ -142,8 +142,7 @@ void model_give_back(model *self, piece *whole)
     (void)device_table_take(&self->obtained, whole->address);
     pieces_give(&self->pieces, whole);
     self->reserved_bytes -= bytes;
-    model_check(self, "cudaFree", driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes,
-                                                        GPUARENA_ANY_STREAM));
+    model_check(self, "cudaFree", driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL));
 }
 
 static int model_are_alike(const piece *one, const piece *other)
@@ -522,7 +521,7 @@ void model_close(model *self)
         const device_range *held = &self->obtained.slots[at];
         if (!held->bytes) continue;
         (void)driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, (void *)(uintptr_t)held->address, held->bytes,
-                                       GPUARENA_ANY_STREAM);
+                                       NULL);
     }
     while (self->heaps) {
         model_heap *gone = self->heaps;

@@ -146,8 +146,7 @@ gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream
     int is_async = self->memory == GPUARENA_MEMORY_ASYNC;
     const char *name = self->rival ? "DeviceFree" : is_async ? "cudaFreeAsync" : "cudaFree";
     int code = self->rival ? self->rival->calls->free(self->rival->library, ptr)
-                           : driver->memory.give_back(driver, self->memory, ptr, bytes,
-                                                      is_async ? stream : GPUARENA_ANY_STREAM);
+                           : driver->memory.give_back(driver, self->memory, ptr, bytes, stream);
     if (code) return pool_refused(self, name, bytes, code);
     self->requested_bytes -= bytes;
     self->live_bytes -= memory_round_up(bytes, POOL_DRIVER_ALIGNMENT);

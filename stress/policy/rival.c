@@ -52,7 +52,7 @@ static int rival_obtain(void *user, void **ptr, uint64_t bytes)
 static int rival_give_back(void *user, void *ptr, uint64_t bytes)
 {
     const gpuarena_driver *driver = device_driver(user);
-    return driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, GPUARENA_ANY_STREAM);
+    return driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL);
 }
 
 static rival *rival_make(const char *name, sim *machine, int ordinal, cub_library_memory memory, problem *why)

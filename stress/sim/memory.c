@@ -438,7 +438,7 @@ static void memory_refuse_give_back(sim_device *device, uint64_t address, uint64
     }
 }
 
-int memory_give_back(engine_call *self, uint64_t address, uint64_t bytes)
+int memory_give_back(engine_call *self, uint64_t address, uint64_t bytes, int is_done)
 {
     sim_device *device = self->device;
     devmem_place place;
@@ -468,6 +468,7 @@ int memory_give_back(engine_call *self, uint64_t address, uint64_t bytes)
         return SIM_INVALID_VALUE;
     }
     self->cost_ns = 0;
+    if (is_done) access_end(device, ACCESS_MEMORY, place.offset, place.bytes, memory_free_name(bytes));
     work_drain_device(self);
     access_end(device, ACCESS_MEMORY, place.offset, place.bytes, memory_free_name(bytes));
     engine_tell(device, SIM_CALL_GIVE_BACK, address, place.bytes);

@@ -9,9 +9,10 @@
 
 /* On behalf of a call, and of its device. All answer with a code of the runtime, and set what the call costs where it
    is not the fixed part. Giving memory back waits for all work of the device, as cudaFree does, and that is part of
-   its cost. */
+   its cost. is_done: the caller says that no work on it is left; a use that the host does not know to be done is a
+   finding. */
 int memory_obtain(engine_call *self, void **ptr, uint64_t bytes);
-int memory_give_back(engine_call *self, uint64_t address, uint64_t bytes);
+int memory_give_back(engine_call *self, uint64_t address, uint64_t bytes, int is_done);
 
 void memory_reset(sim_device *device);           /* all that is held is given back, lies too: cudaDeviceReset */
 

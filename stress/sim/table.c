@@ -122,7 +122,7 @@ static int table_give_back(engine_call *call, gpuarena_memory kind, uint64_t add
     switch (kind) {
     case GPUARENA_MEMORY_PINNED:  return bank_give_back(call, SIM_BANK_HOST, address, bytes);
     case GPUARENA_MEMORY_MANAGED: return bank_give_back(call, SIM_BANK_MANAGED, address, bytes);
-    case GPUARENA_MEMORY_DEVICE:  return memory_give_back(call, address, bytes);
+    case GPUARENA_MEMORY_DEVICE:  return memory_give_back(call, address, bytes, stream == GPUARENA_ANY_STREAM);
     case GPUARENA_MEMORY_ASYNC:
         return work_take_stream(call, stream) ? mempool_take_back(call, address, bytes, "give_back") : call->code;
     }

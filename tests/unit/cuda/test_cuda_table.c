@@ -347,6 +347,24 @@ static void test_free_waits(void)
         }
 }
 
+/* Memory of the pool goes back on the default stream, which must not be used while a blocking stream captures, be it
+   one that the arena does not know. */
+static void test_async_capture(void)
+{
+    gpuarena *arena = arena_of(GPUARENA_BACKING_ASYNC);
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    CHECK_INT(gpuarena_reserve(arena, MIB(2)), ==, GPUARENA_OK);
+    CHECK_DONE(cudaSetDevice(1));
+    CHECK_DONE(cudaStreamCreate(&stream));
+    CHECK_DONE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_CAPTURE);
+    CHECK_DONE(cudaStreamEndCapture(stream, &graph));
+    CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
+    CHECK_U64(sim_finding_count(cudart_machine()), ==, 0);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+}
+
 /* ---- calls that fail at one step of several: they leave nothing, no memory, no event, no error in the slot */
 
 typedef enum entry { OBTAIN, CREATE_EVENT, ASK_CAPTURE, RESERVE, OPEN_HANDLE, ENTRIES } entry;
@@ -407,6 +425,18 @@ static void test_not_given_back(void)
     sim_fail_call(cudart_machine(), SIM_CALL_SET_DEVICE, 2, 0, 46);
     CHECK_INT(driver.memory.obtain(&driver, GPUARENA_MEMORY_DEVICE, &out, MIB(2), NULL), ==, -1);
     CHECK(!out && machine_held(cudart_machine(), 1) == MIB(2));
+    CHECK_DONE(cudaGetLastError());
+}
+
+/* That a pool is not destroyed is no error of the call that gave the last memory back, and leaves none in the
+   slot. */
+static void test_pool_stays(void)
+{
+    gpuarena *arena = arena_of(GPUARENA_BACKING_ASYNC);
+    CHECK_INT(gpuarena_reserve(arena, MIB(2)), ==, GPUARENA_OK);
+    sim_fail_call(cudart_machine(), SIM_CALL_POOL_DESTROY, 1, 0, 46);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    CHECK(sim_fail_fired(cudart_machine()));
     CHECK_DONE(cudaGetLastError());
 }
 
@@ -555,6 +585,7 @@ static void run(void)
                                           { test_access, 2, NULL },
                                           { test_last_error, 2, NULL }, { test_codes, 2, NULL },
                                           { test_not_given_back, 2, "cudaFree:1=46" }, { test_defaults, 2, NULL },
+                                          { test_async_capture, 2, NULL }, { test_pool_stays, 2, NULL },
                                           { test_fork, 2, NULL } };
     test_what_is_not_there();                    /* first: what a table has found is not looked up again */
     machine_tests(tests, COUNT(tests));
