@@ -49,7 +49,7 @@ for my $when (sort keys %printed) {
 }
 
 # the device is lost first, or its frees fail: the end is still in order
-for my $faults ('fail=cudaFree:1=700', 'fail=any:27+=719', 'fail=cudaFree:1+=4') {
+for my $faults ('fail=cudaFree:1=700', 'fail=any:31+=719', 'fail=cudaFree:1+=4') {
     for my $when (sort keys %printed) {
         my ($status, $signal, $output) = run_program($when, $faults);
         is("$status $signal", '0 0', "$faults, $when: exit status 0") or diag($output);
