@@ -121,25 +121,26 @@
        config.idle_fraction of that peak, and the limit allows. Otherwise idle pages are moved there: those of
        the smallest free block that has enough, else those at the highest addresses. Only quiet pages move. If
        these are too few, the host waits for streams that freed others, event by event: at once if the limit
-       would allow new pages, else in stage 7 below. A page is mapped at its new place before it is unmapped
-       at its old one.
+       would allow new pages, else in stage 7 below. But if stage 6 has a run that exceeds the request by at
+       most 1/16, and config.wait_ms is 0, the request's stream waits instead, and no page moves. A page is
+       mapped at its new place before it is unmapped at its old one.
      - An arena that has had one stream alone, and no request for every stream, may use a quarter of a share
        below 1 at once, and a page more for every two that have moved. So a program in which few pages need to
        move stays further below the share.
      - New memory comes in a few handles for each gap, of one page or a power of two: so a request of a GiB is
-       a few driver calls. A handle has at most half of the request, and 1/256 of the bytes that limit and
-       device leave. For a request of 256 MiB or more that is 1/64; but above 64 MiB a handle has at most an
-       eighth of the request, or 1/32 of reserved memory. A handle of several pages never moves. If it is idle
-       and its pages are needed elsewhere, it goes back to the driver, and new ones take its place. If the
-       driver fails or refuses then, the handles that went back stay there.
+       a few driver calls. A handle has at most half of the request, 1/256 of the bytes that limit and device
+       leave, and 16 MiB, or a tenth of reserved memory if that is more. For a request of 256 MiB or more it
+       has at most 1/16 of the request, and 1/64 of what they leave. A handle of several pages never moves. If
+       it is idle and its pages are needed elsewhere, it goes back to the driver, and new ones take its place.
+       If the driver fails or refuses then, the handles that went back stay there.
      - If more than eight new pages are needed, and the driver reports less free memory, they are first
        requested in one piece, which goes back at once if it is granted. So a request that the driver refuses
        has taken no memory that others may need.
      - Free memory in handles that are partly live is *stranded*: it can neither move nor go back, and is
        counted as stranded_bytes. New handles have one page each while more than a page and 1/256 of reserved
-       memory is stranded, except for plans. Where 256 MiB or more are needed in one place they have at most
-       1/16 of it then; and one page only while more is stranded than 1/512 of what limit and device leave, or
-       than three quarters of the share config.idle_fraction of the peak.
+       memory is stranded, except for plans. Where 256 MiB or more are needed in one place they have so only
+       while more is stranded than 1/512 of what limit and device leave, or than three quarters of the share
+       config.idle_fraction of the peak.
      - Requests of a page and more take the smallest free block that fits, so little is left between blocks.
        Requests of config.large_bytes and more take the lowest one, so large blocks lie at low addresses
        and idle pages gather at high ones. With one stream, such a request of whole pages that gets new ones
@@ -212,7 +213,7 @@
        5. for up to config.wait_ms: repeat stage 2, and stages 1, 3 and 4 when events have completed or other
           threads have freed or released memory
        6. make the request's stream wait for other streams: for the run with the fewest bytes of theirs. No
-          page moves for that
+          page moves for that. Paged: sometimes before stage 3, as PAGED RANGES says
        7. as stage 4 with idle segments that are not quiet, where the release waits for the device; paged: as
           stage 3 with pages that the host waits for, event by event. This comes after stage 8 if the
           alignment exceeds config.alignment, if there is a headroom, or if pages are to be made of segments
@@ -5925,6 +5926,17 @@ static int gpuarena__stream_wait_for(gpuarena *arena, gpuarena_stream waits, uin
     return 1;
 }
 
+/* The bytes of the run that begins at this node, as far as the request needs its blocks. */
+static uint64_t gpuarena__run_bytes(const gpuarena *arena, const gpuarena__request *req, uint32_t first)
+{
+    gpuarena__iterator at = gpuarena__blocks_from(arena, first);
+    gpuarena__node span = *at.node;
+    for (span.size = 0; at.index && !gpuarena__node_serves(&span, req->bytes, req->alignment);
+         gpuarena__next(arena, &at))
+        span.size += gpuarena__node_bytes(at.node);
+    return span.size;
+}
+
 /* A record that a free node waits for and that the request's stream does not wait for yet; 0: none. The node
    waits for its uses, if it has some, and for its record. */
 static uint32_t gpuarena__still_waits(const gpuarena *arena, const gpuarena__request *req,
@@ -6009,16 +6021,17 @@ static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
    mapped at its new place before it is unmapped at the old one, so a failure leaves everything as it was. */
 
 enum { GPUARENA__PAGES_TRIED = 8 };              /* so many are created without asking the driver first */
-/* A large handle has at most this part of what the limit leaves, and of reserved memory that much and a page
-   may be stranded. Tests set it, so that small devices have large handles. */
+/* A handle of several pages has at most this part of what limit and device leave. Of reserved memory this
+   part and a page may be stranded. Tests set it, so that small devices have large handles. */
 #ifndef GPUARENA__HANDLE_PART
 #define GPUARENA__HANDLE_PART 256
 #endif
-/* The handles of a place of this size and more may be four times larger. A handle above a quarter of this
-   size has at most an eighth of its place, or one part in HANDLE_SHARE of reserved memory if that is more,
-   since a small block may strand all of it. */
+/* A place of this size and more is large: its handles may have four times as much of what is left. The
+   handles of any other place have at most HANDLE_SMALL, or one part in HANDLE_SHARE of reserved memory if
+   that is more, since a small block may strand all of one. */
 static const uint64_t GPUARENA__HANDLE_KNEE = (uint64_t)256 << 20;
-enum { GPUARENA__HANDLE_SHARE = 32 };
+static const uint64_t GPUARENA__HANDLE_SMALL = (uint64_t)16 << 20;
+enum { GPUARENA__HANDLE_SHARE = 10 };
 
 /* The number of idle pages that is known without a walk over the blocks: spare ones, and those inside single
    free blocks. */
@@ -6850,28 +6863,24 @@ static int gpuarena__strands_too_much(const gpuarena *arena, uint64_t bytes, uin
     return gpuarena__stranded(arena) > gpuarena__min(idle - idle / 4, room / (2 * GPUARENA__HANDLE_PART));
 }
 
-/* How many pages the next new handle has, if so many are left to create in a hole: up to half of the place.
-   Large handles make growth cheap, but the free part of one that is partly live cannot move. So while much is
-   stranded, a large place has smaller handles, and any other single pages. A plan's pages do not move anyway;
-   and a step whose plan has ended needs much at once. */
+/* How many pages the next new handle has, if so many are left to create in a hole: up to half of the place,
+   or a 16th of a large block. Large handles make growth cheap, but the free part of one that is partly live
+   cannot move. So while much is stranded, only a large block has them. A plan's pages do not move anyway; and
+   a step whose plan has ended needs much at once. */
 static uint64_t gpuarena__handle_pages(const gpuarena *arena, const gpuarena__commit *commit, uint64_t left)
 {
     uint64_t page = arena->paged.page_bytes, bytes = commit->end - commit->begin, count = 1, most, room;
-    int is_large = bytes >= GPUARENA__HANDLE_KNEE;
+    int is_large = bytes >= GPUARENA__HANDLE_KNEE, is_block = arena->plans.making == GPUARENA__MAKES_BLOCK;
     room = gpuarena__min(gpuarena__room(arena, NULL), /* of the limit, and of the device as far as known */
                          gpuarena__above(arena->reachable_bytes, arena->stats.reserved_bytes));
-    most = room / GPUARENA__HANDLE_PART;
-    if (is_large)
-        most = gpuarena__min(most * 4,
-                             gpuarena__max(gpuarena__max(GPUARENA__HANDLE_KNEE / 4, bytes / 8),
-                                           (arena->stats.reserved_bytes + bytes) / GPUARENA__HANDLE_SHARE));
-    if (arena->plans.making == GPUARENA__MAKES_BLOCK
-        && !(arena->plans.now && arena->plans.now->state == GPUARENA__PLAN_ENDS)
-        && gpuarena__strands_much(arena, 0)) {
-        if (!is_large || gpuarena__strands_too_much(arena, bytes, room)) return 1;
-        most = gpuarena__min(most, bytes / 16);
-    }
-    while (count * 2 * page <= gpuarena__min(most, bytes / 2)) count *= 2;        /* far below INSIDE */
+    if (is_block && !(arena->plans.now && arena->plans.now->state == GPUARENA__PLAN_ENDS)
+        && gpuarena__strands_much(arena, 0)
+        && (!is_large || gpuarena__strands_too_much(arena, bytes, room))) return 1;
+    most = (arena->stats.reserved_bytes + bytes) / GPUARENA__HANDLE_SHARE;
+    most = is_large && is_block ? bytes / 16
+        : gpuarena__min(bytes / 2, gpuarena__max(most, GPUARENA__HANDLE_SMALL));
+    most = gpuarena__min(most, room / GPUARENA__HANDLE_PART * (is_large ? 4 : 1));
+    while (count * 2 * page <= most) count *= 2;             /* far below INSIDE */
     return gpuarena__min(count, left);
 }
 
@@ -12314,6 +12323,40 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
     return 0;
 }
 
+/* Makes the request's stream wait for the frees of other streams. */
+static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+{
+    uint32_t index = 0, first;
+    (void)miss;
+    if (!arena->streams.many || !req->record || req->home || arena->config.streams != GPUARENA_STREAMS_STEAL
+        || gpuarena__ask_captured(arena, req->stream, NULL)) return 0;
+    arena->streams.pass++;
+    while (!index && !arena->lost
+           && (first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS)) != 0)
+        index = gpuarena__run_take(arena, req, first);       /* ends: a failed wait marks its stream */
+    arena->stats.stream_wait_count += index != 0;
+    return index;
+}
+
+/* As stage_stream_wait, before growth for which the host would have to wait: more pages must move than are
+   quiet. Not if the host is to wait first. A run that is much longer than the request is left to longer
+   ones. */
+static uint32_t gpuarena__stage_wait_early(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+{
+    uint64_t made;
+    gpuarena__place place;
+    uint32_t first;
+    if (!gpuarena__is_paged(arena, req) || !arena->streams.many || arena->config.wait_ms
+        || !gpuarena__place_find(arena, req, 0, &place)) return 0;
+    made = gpuarena__min(gpuarena__room(arena, NULL) / arena->paged.page_bytes,
+                         gpuarena__commit_share(arena, req->bytes)) + arena->paged.spare_pages;
+    if (place.page_count <= made || place.page_count
+            <= made + gpuarena__quiet_pages(arena, place.begin, place.begin + req->bytes)) return 0;
+    first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS);
+    return first && gpuarena__run_bytes(arena, req, first) - req->bytes <= req->bytes / 16
+        ? gpuarena__stage_stream_wait(arena, req, miss) : 0;
+}
+
 /* Grows by a segment or by pages, within the limit. A segment has at least a step, unless it is a block's
    own. Growth STEP and DOUBLE alone have a step, and DOUBLE a largest one; it keeps one that is granted. */
 static uint32_t gpuarena__stage_grow(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
@@ -12421,21 +12464,6 @@ static uint32_t gpuarena__stage_poll(gpuarena *arena, gpuarena__request *req, gp
         still = now == before ? still + 1 : 0;
     }
     arena->stats.wait_count += index != 0;
-    return index;
-}
-
-/* Makes the request's stream wait for the frees of other streams. */
-static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
-{
-    uint32_t index = 0, first;
-    (void)miss;
-    if (!arena->streams.many || !req->record || req->home || arena->config.streams != GPUARENA_STREAMS_STEAL
-        || gpuarena__ask_captured(arena, req->stream, NULL)) return 0;
-    arena->streams.pass++;
-    while (!index && !arena->lost
-           && (first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS)) != 0)
-        index = gpuarena__run_take(arena, req, first);       /* ends: a failed wait marks its stream */
-    arena->stats.stream_wait_count += index != 0;
     return index;
 }
 
@@ -12619,6 +12647,7 @@ static const struct gpuarena__stage {
     { gpuarena__stage_look,            GPUARENA__STAGE_TRY },            /* 1 in the manual */
     { gpuarena__stage_events,          0 },                              /* 2 */
     { gpuarena__stage_plans,           GPUARENA__STAGE_NEW },            /* before 3 */
+    { gpuarena__stage_wait_early,      0 },                              /* before 3 */
     { gpuarena__stage_grow,            GPUARENA__STAGE_NEW },            /* 3 */
     { gpuarena__stage_release,         GPUARENA__STAGE_NEW },            /* 4 */
     { gpuarena__stage_poll,            GPUARENA__STAGE_NEW },            /* 5 */
