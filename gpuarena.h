@@ -149,7 +149,7 @@
      - Pages of capture sets do not move, and no page moves while a stream is captured.
      - Memory that must be one allocation of the driver, for cudaIpc, is requested with
        GPUARENA_ALLOC_DEDICATED or by config.share=whole. So is a block that one registration for RDMA covers:
-       network cards can reach pages where the device allows it, but a block may lie in several handles.
+       network cards have access to pages where the device allows it, but a block may lie in several handles.
 
    OTHER MEMORY. config.backing selects other kinds of memory. They are held in segments, and everything that
    this manual says of segments applies. Arenas of different kinds on one device do not know of each other.
@@ -10854,8 +10854,8 @@ static int gpuarena__cuda_has(int device, CUdevice_attribute attribute)
     return !gpuarena__cuda_vm.attribute(&answer, attribute, device) && answer;
 }
 
-/* What pages are, by their traits. Where the device allows it, network cards may reach them (GPUDirect
-   RDMA). */
+/* The properties of pages, by their traits. Where the device allows it, network cards have access to them
+   (GPUDirect RDMA). */
 static CUmemAllocationProp gpuarena__cuda_prop(int device, uint32_t traits)
 {
     CUmemAllocationProp prop;
@@ -12338,9 +12338,9 @@ static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *
     return index;
 }
 
-/* As stage_stream_wait, before growth for which the host would have to wait: more pages must move than are
-   quiet. Not if the host is to wait first. A run that is much longer than the request is left to longer
-   ones. */
+/* Has the request's stream wait before growth for which the host would have to: more pages must move than are
+   quiet. Not if config.wait_ms says that the host waits first. A run that is much longer than the request is
+   left to longer ones. */
 static uint32_t gpuarena__stage_wait_early(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     uint64_t made;
