@@ -12323,38 +12323,52 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
     return 0;
 }
 
-/* Makes the request's stream wait for the frees of other streams. */
-static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+/* Makes the request's stream wait for the frees of other streams, if a run has at most `excess` bytes more
+   than the request. */
+static uint32_t gpuarena__run_wait(gpuarena *arena, const gpuarena__request *req, uint64_t excess)
 {
     uint32_t index = 0, first;
-    (void)miss;
     if (!arena->streams.many || !req->record || req->home || arena->config.streams != GPUARENA_STREAMS_STEAL
         || gpuarena__ask_captured(arena, req->stream, NULL)) return 0;
     arena->streams.pass++;
     while (!index && !arena->lost
-           && (first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS)) != 0)
+           && (first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS)) != 0
+           && gpuarena__run_bytes(arena, req, first) - req->bytes <= excess)
         index = gpuarena__run_take(arena, req, first);       /* ends: a failed wait marks its stream */
     arena->stats.stream_wait_count += index != 0;
     return index;
 }
 
-/* Has the request's stream wait before growth for which the host would have to: more pages must move than are
-   quiet. Not if config.wait_ms says that the host waits first. A run that is much longer than the request is
-   left to longer ones. */
+static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+{
+    (void)miss;
+    return gpuarena__run_wait(arena, req, UINT64_MAX);
+}
+
+/* Tells whether the host would have to wait if this place got its pages: more must move than are quiet. As in
+   commit_decide, no pages move with idle=100%, or while a stream is captured, and new ones are made where no
+   others are idle. */
+static int gpuarena__commit_waits(gpuarena *arena, const gpuarena__request *req,
+                                  const gpuarena__place *place)
+{
+    uint64_t begin = place->begin, end = begin + req->bytes, move,
+             left = gpuarena__above(place->page_count, arena->paged.spare_pages),
+             share = gpuarena__min(gpuarena__room(arena, NULL) / arena->paged.page_bytes,
+                                   gpuarena__commit_share(arena, req->bytes));
+    if (arena->config.idle_fraction >= 1 || left <= share) return 0;
+    move = gpuarena__min(left - share, gpuarena__idle_pages(arena, begin, end));
+    return move > gpuarena__quiet_pages(arena, begin, end) && !gpuarena__ask_capturing(arena, NULL);
+}
+
+/* As stage_stream_wait, before growth for which the host would have to wait. Not if it is to wait first. A
+   run that is much longer than the request is left to longer ones. */
 static uint32_t gpuarena__stage_wait_early(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
-    uint64_t made;
     gpuarena__place place;
-    uint32_t first;
-    if (!gpuarena__is_paged(arena, req) || !arena->streams.many || arena->config.wait_ms
-        || !gpuarena__place_find(arena, req, 0, &place)) return 0;
-    made = gpuarena__min(gpuarena__room(arena, NULL) / arena->paged.page_bytes,
-                         gpuarena__commit_share(arena, req->bytes)) + arena->paged.spare_pages;
-    if (place.page_count <= made || place.page_count
-            <= made + gpuarena__quiet_pages(arena, place.begin, place.begin + req->bytes)) return 0;
-    first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS);
-    return first && gpuarena__run_bytes(arena, req, first) - req->bytes <= req->bytes / 16
-        ? gpuarena__stage_stream_wait(arena, req, miss) : 0;
+    (void)miss;
+    return gpuarena__is_paged(arena, req) && arena->streams.many && !arena->config.wait_ms
+        && gpuarena__place_find(arena, req, 0, &place) && gpuarena__commit_waits(arena, req, &place)
+        ? gpuarena__run_wait(arena, req, req->bytes / 16) : 0;
 }
 
 /* Grows by a segment or by pages, within the limit. A segment has at least a step, unless it is a block's
