@@ -127,12 +127,13 @@
      - An arena that has had one stream alone, and no request for every stream, may use a quarter of a share
        below 1 at once, and a page more for every two that have moved. So a program in which few pages need to
        move stays further below the share.
-     - New memory comes in a few handles for each gap, of one page or a power of two: so a request of a GiB is
-       a few driver calls. A handle has at most half of the request, 1/256 of the bytes that limit and device
-       leave, and 16 MiB, or a tenth of reserved memory if that is more. For a request of 256 MiB or more it
-       has at most 1/16 of the request, and 1/64 of what they leave. A handle of several pages never moves. If
-       it is idle and its pages are needed elsewhere, it goes back to the driver, and new ones take its place.
-       If the driver fails or refuses then, the handles that went back stay there.
+     - New memory comes in a few handles for each gap, of a power of two pages each, but the last of what is
+       left: so a request of a GiB is a few driver calls. A handle has at most half of the request, 1/256 of
+       the bytes that limit and device leave, and 16 MiB, or a tenth of reserved memory and the request
+       together if that is more. For a request of 256 MiB or more it has at most 1/16 of the request, and 1/64
+       of what they leave. A handle of several pages never moves. If it is idle and its pages are needed
+       elsewhere, it goes back to the driver, and new ones take its place. If the driver fails or refuses
+       then, the handles that went back stay there.
      - If more than eight new pages are needed, and the driver reports less free memory, they are first
        requested in one piece, which goes back at once if it is granted. So a request that the driver refuses
        has taken no memory that others may need.
@@ -6027,8 +6028,8 @@ enum { GPUARENA__PAGES_TRIED = 8 };              /* so many are created without 
 #define GPUARENA__HANDLE_PART 256
 #endif
 /* A place of this size and more is large: its handles may have four times as much of what is left. The
-   handles of any other place have at most HANDLE_SMALL, or one part in HANDLE_SHARE of reserved memory if
-   that is more, since a small block may strand all of one. */
+   handles of any other place have at most HANDLE_SMALL, or one part in HANDLE_SHARE of reserved memory and
+   the place if that is more, since a small block may strand all of one. */
 static const uint64_t GPUARENA__HANDLE_KNEE = (uint64_t)256 << 20;
 static const uint64_t GPUARENA__HANDLE_SMALL = (uint64_t)16 << 20;
 enum { GPUARENA__HANDLE_SHARE = 10 };
