@@ -12347,8 +12347,7 @@ static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *
 }
 
 /* Tells whether the host would have to wait if this place got its pages: more must move than are quiet. As in
-   commit_decide, no pages move with idle=100%, or while a stream is captured, and new ones are made where no
-   others are idle. */
+   commit_decide, no pages move with idle=100%, and new ones are made where no others are idle. */
 static int gpuarena__commit_waits(gpuarena *arena, const gpuarena__request *req,
                                   const gpuarena__place *place)
 {
@@ -12358,7 +12357,7 @@ static int gpuarena__commit_waits(gpuarena *arena, const gpuarena__request *req,
                                    gpuarena__commit_share(arena, req->bytes));
     if (arena->config.idle_fraction >= 1 || left <= share) return 0;
     move = gpuarena__min(left - share, gpuarena__idle_pages(arena, begin, end));
-    return move > gpuarena__quiet_pages(arena, begin, end) && !gpuarena__ask_capturing(arena, NULL);
+    return move > gpuarena__quiet_pages(arena, begin, end);
 }
 
 /* As stage_stream_wait, before growth for which the host would have to wait. Not if it is to wait first. A
@@ -12366,10 +12365,15 @@ static int gpuarena__commit_waits(gpuarena *arena, const gpuarena__request *req,
 static uint32_t gpuarena__stage_wait_early(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     gpuarena__place place;
+    uint32_t first;
     (void)miss;
-    return gpuarena__is_paged(arena, req) && arena->streams.many && !arena->config.wait_ms
-        && gpuarena__place_find(arena, req, 0, &place) && gpuarena__commit_waits(arena, req, &place)
-        ? gpuarena__run_wait(arena, req, req->bytes / 16) : 0;
+    if (!gpuarena__is_paged(arena, req) || !arena->streams.many || arena->config.wait_ms
+        || !gpuarena__place_find(arena, req, 0, &place)
+        || !gpuarena__commit_waits(arena, req, &place)) return 0;
+    arena->streams.pass++;                       /* streams that refused earlier are tried again */
+    first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS);
+    return first && gpuarena__run_bytes(arena, req, first) - req->bytes <= req->bytes / 16
+        && !gpuarena__ask_capturing(arena, NULL) ? gpuarena__run_wait(arena, req, req->bytes / 16) : 0;
 }
 
 /* Grows by a segment or by pages, within the limit. A segment has at least a step, unless it is a block's
