@@ -128,7 +128,7 @@
        below 1 at once, and a page more for every two that have moved. So a program in which few pages need to
        move stays further below the share.
      - New memory comes in a few handles for each gap, of a power of two pages each, but the last of what is
-       left: so a request of a GiB is a few driver calls. A handle has at most half of the request, 1/256 of
+       left: so a request of a GiB is 33 driver calls. A handle has at most half of the request, 1/256 of
        the bytes that limit and device leave, and 16 MiB, or a tenth of reserved memory and the request
        together if that is more. For a request of 256 MiB or more it has at most 1/16 of the request, and 1/64
        of what they leave. A handle of several pages never moves. If it is idle and its pages are needed
@@ -12346,8 +12346,8 @@ static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *
     return gpuarena__run_wait(arena, req, UINT64_MAX);
 }
 
-/* Tells whether the host would have to wait if this place got its pages: more must move than are quiet. As in
-   commit_decide, no pages move with idle=100%, and new ones are made where no others are idle. */
+/* Tells whether the host would have to wait if this place got its pages: more must move than are quiet. No
+   page moves with idle=100%, and new ones are made where no others are idle: see commit_decide. */
 static int gpuarena__commit_waits(gpuarena *arena, const gpuarena__request *req,
                                   const gpuarena__place *place)
 {
@@ -12360,8 +12360,8 @@ static int gpuarena__commit_waits(gpuarena *arena, const gpuarena__request *req,
     return move > gpuarena__quiet_pages(arena, begin, end);
 }
 
-/* As stage_stream_wait, before growth for which the host would have to wait. Not if it is to wait first. A
-   run that is much longer than the request is left to longer ones. */
+/* Has the request's stream wait before growth for which the host would have to. Not if config.wait_ms says
+   that the host waits first. A run that is much longer than the request is left to longer ones. */
 static uint32_t gpuarena__stage_wait_early(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     gpuarena__place place;
