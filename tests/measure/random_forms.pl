@@ -5,8 +5,8 @@
 use strict;
 use warnings;
 
-my ($seed, $count) = (@ARGV, 1, 300)[0, 1];
-$count = 300 if @ARGV == 1;
+my $seed  = $ARGV[0] // 1;
+my $count = $ARGV[1] // 300;
 my $build = $ENV{BUILD} // 'build';
 srand $seed;
 
