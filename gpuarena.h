@@ -2288,7 +2288,8 @@ typedef struct gpuarena__request {
 typedef struct gpuarena__error {
     gpuarena_result result;
     gpuarena_reason reason;
-    int32_t code;                                /* the driver's */
+    int32_t code, status;                        /* the driver's, and the gpuarena_status that it stands for;
+                                                    another number counts as FAILED */
     const char *call;                            /* DRIVER_REFUSED: the entry that refused */
     const char *detail;                          /* what is wrong; NULL: the driver's name of the code */
     uint32_t block;                              /* the node that a misuse concerns; 0: none */
@@ -4065,28 +4066,6 @@ static uint8_t gpuarena__set_reason(gpuarena__error *error, gpuarena_reason reas
     return 0;
 }
 
-/* The gpuarena_status that a driver's code stands for, or another number, which counts as FAILED. */
-static int gpuarena__status_of(const gpuarena *arena, int code)
-{
-    if (arena->lost) return GPUARENA_STATUS_LOST;
-    return arena->driver.classify ? (int)arena->driver.classify(&arena->driver, code) : code;
-}
-
-/* Evaluates a driver's code. 0: *error says what it means; a sticky error marks the arena as lost. */
-static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__error *error)
-{
-    int status = gpuarena__status_of(arena, code);
-    if (status == GPUARENA_STATUS_DONE) return 1;
-    if (error) error->code = code;
-    if (status == GPUARENA_STATUS_CAPTURING) return gpuarena__set_error(error, GPUARENA_CAPTURE);
-    if (status == GPUARENA_STATUS_NOT_SUPPORTED) return gpuarena__set_error(error, GPUARENA_NOT_SUPPORTED);
-    if (status != GPUARENA_STATUS_LOST) return gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
-    arena->lost = 1;
-    arena->lost_code = code;
-    gpuarena__update_fast_path(arena);
-    return gpuarena__set_error(error, GPUARENA_DEVICE_LOST);
-}
-
 /* 1, and the sticky error in *error: the device is lost, and no driver call may be made. */
 static int gpuarena__is_lost(const gpuarena *arena, gpuarena__error *error)
 {
@@ -4147,14 +4126,38 @@ static const struct { const char *name; uint32_t bits; } gpuarena__entries[] = {
 };
 #undef X
 
+/* Evaluates the code that an entry returned. 1: success. 0: *error says what it means; a sticky error marks
+   the arena as lost. */
+static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__entry entry, gpuarena__error *error)
+{
+    uint32_t bits = gpuarena__entries[entry].bits;
+    int status = arena->driver.classify ? (int)arena->driver.classify(&arena->driver, code) : code;
+    if (status == GPUARENA_STATUS_DONE) return 1;
+    if (status == GPUARENA_STATUS_UNLOADING && bits & GPUARENA__RELEASES) return 1;
+    if (error) error->code = code;
+    if (error) error->status = status;
+    if (status == GPUARENA_STATUS_NO_MEMORY && bits & GPUARENA__OBTAINS) {
+        if (error) error->call = gpuarena__entries[entry].name;
+        return gpuarena__set_reason(error, GPUARENA_REASON_DRIVER_REFUSED);
+    }
+    if (status == GPUARENA_STATUS_CAPTURING) return gpuarena__set_error(error, GPUARENA_CAPTURE);
+    if (status == GPUARENA_STATUS_NOT_SUPPORTED) return gpuarena__set_error(error, GPUARENA_NOT_SUPPORTED);
+    if (status != GPUARENA_STATUS_LOST) return gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
+    arena->lost = 1;
+    arena->lost_code = code;
+    gpuarena__update_fast_path(arena);
+    return gpuarena__set_error(error, GPUARENA_DEVICE_LOST);
+}
+
 /* Sets this thread's capture mode to relaxed (2: cudaStreamCaptureModeRelaxed) until gpuarena__unrelax, so
    that a capture elsewhere does not forbid its driver calls. The lock stays held: the mode belongs to the
    thread, and nothing is waited for. */
 static void gpuarena__relax(gpuarena *arena)
 {
-    int mode = 2;
+    int mode = 2, code;
     if (arena->caller_mode >= 0 || arena->lost || !arena->driver.capture.exchange_mode) return;
-    if (gpuarena__driver_done(arena, arena->driver.capture.exchange_mode(&arena->driver, &mode), NULL))
+    code = arena->driver.capture.exchange_mode(&arena->driver, &mode);
+    if (gpuarena__driver_done(arena, code, GPUARENA__OF_capture_exchange_mode, NULL))
         arena->caller_mode = mode;
 }
 
@@ -4177,21 +4180,14 @@ static int gpuarena__ask_begin(gpuarena *arena)
     return 1;
 }
 
-/* Evaluates the code of a call, with the lock held again. 1: success. 0: *error says what it means. */
+/* Locks again after a call, and evaluates its code as driver_done. */
 static int gpuarena__ask_end(gpuarena *arena, int code, gpuarena__entry entry, gpuarena__error *error)
 {
-    uint32_t bits = gpuarena__entries[entry].bits;
-    int status;
     if (gpuarena__is_lost(arena, error)) return 0;           /* the call was not made */
     gpuarena__lock(arena);
     gpuarena__call_end(&arena->asking);
-    if (bits & GPUARENA__COUNTED) arena->stats.driver_call_count++;
-    status = gpuarena__status_of(arena, code);
-    if (bits & GPUARENA__RELEASES && status == GPUARENA_STATUS_UNLOADING) return 1;
-    if (gpuarena__driver_done(arena, code, error)) return 1;
-    if (!(bits & GPUARENA__OBTAINS) || status != GPUARENA_STATUS_NO_MEMORY) return 0;
-    if (error) error->call = gpuarena__entries[entry].name;
-    return gpuarena__set_reason(error, GPUARENA_REASON_DRIVER_REFUSED);
+    if (gpuarena__entries[entry].bits & GPUARENA__COUNTED) arena->stats.driver_call_count++;
+    return gpuarena__driver_done(arena, code, entry, error);
 }
 
 /* Calls an entry of the driver's table with the lock unlocked. 1: success. 0: *error says what the driver
@@ -4204,7 +4200,8 @@ static int gpuarena__ask_end(gpuarena *arena, int code, gpuarena__entry entry, g
 static void gpuarena__event_destroy(gpuarena *arena, void *event)
 {
     if (!arena->lost)
-        (void)gpuarena__driver_done(arena, arena->driver.events.destroy(&arena->driver, event), NULL);
+        (void)gpuarena__driver_done(arena, arena->driver.events.destroy(&arena->driver, event),
+                                    GPUARENA__OF_events_destroy, NULL);
 }
 
 /* ---- what the driver tells: of its memory, and which streams are captured */
@@ -5235,8 +5232,7 @@ static int gpuarena__stream_poll(gpuarena *arena, uint32_t record)
         if (GPUARENA__ASK(arena, &said, events, query, (&arena->driver, event->handle)))
             stream->quiet = event->ticket;
         else {                                   /* an error is no completion: another event must tell */
-            int status = gpuarena__status_of(arena, said.code);
-            if (status == GPUARENA_STATUS_NOT_READY || status == GPUARENA_STATUS_CAPTURING) break;
+            if (said.status == GPUARENA_STATUS_NOT_READY || said.status == GPUARENA_STATUS_CAPTURING) break;
             arena->stats.event_error_count++;
             if (stream->first_event == stream->last_event && stream->state != GPUARENA__CLOSED)
                 stream->recorded = stream->quiet;
@@ -11955,7 +11951,7 @@ static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
 /* The failure of a creation whose driver did not report the device's size. */
 static gpuarena_failure gpuarena__fail_start(gpuarena *arena, gpuarena__error *error)
 {
-    int full = gpuarena__status_of(arena, error->code) == GPUARENA_STATUS_NO_MEMORY;
+    int full = error->status == GPUARENA_STATUS_NO_MEMORY;
     gpuarena_failure failure;
     if (full)                                    /* not even CUDA's own context fits */
         gpuarena__set_reason(error, GPUARENA_REASON_DRIVER_REFUSED);
