@@ -4943,8 +4943,8 @@ static uint32_t gpuarena__heap_make(gpuarena *arena, uint64_t thread)
         return 0;
     }
     gpuarena__spin_lock(&heap->lock);
-    GPUARENA__STORE(&heaps->list[heap->number], heap, RELEASE);
-    heaps->count = heap->number;
+    GPUARENA__STORE(&heaps->list[heap->number], heap, RELAXED);
+    GPUARENA__STORE(&heaps->count, heap->number, RELEASE);   /* last: a child may be forked at any moment */
     gpuarena__set_magic(arena, arena->magic);
     return heap->number;
 }
