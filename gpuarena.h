@@ -12320,13 +12320,19 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
     return 0;
 }
 
+/* Tells whether the request's stream may be made to wait for other streams, unless it is captured. */
+static int gpuarena__may_stream_wait(const gpuarena *arena, const gpuarena__request *req)
+{
+    return arena->streams.many && req->record && !req->home
+        && arena->config.streams == GPUARENA_STREAMS_STEAL;
+}
+
 /* Makes the request's stream wait for the frees of other streams, if a run has at most `excess` bytes more
    than the request. */
 static uint32_t gpuarena__run_wait(gpuarena *arena, const gpuarena__request *req, uint64_t excess)
 {
     uint32_t index = 0, first;
-    if (!arena->streams.many || !req->record || req->home || arena->config.streams != GPUARENA_STREAMS_STEAL
-        || gpuarena__ask_captured(arena, req->stream, NULL)) return 0;
+    if (!gpuarena__may_stream_wait(arena, req) || gpuarena__ask_captured(arena, req->stream, NULL)) return 0;
     arena->streams.pass++;
     while (!index && !arena->lost
            && (first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS)) != 0
@@ -12336,6 +12342,7 @@ static uint32_t gpuarena__run_wait(gpuarena *arena, const gpuarena__request *req
     return index;
 }
 
+/* Makes the request's stream wait for whichever run has the fewest bytes of other streams. */
 static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     (void)miss;
@@ -12363,7 +12370,7 @@ static uint32_t gpuarena__stage_wait_early(gpuarena *arena, gpuarena__request *r
     gpuarena__place place;
     uint32_t first;
     (void)miss;
-    if (!gpuarena__is_paged(arena, req) || !arena->streams.many || arena->config.wait_ms
+    if (!gpuarena__is_paged(arena, req) || !gpuarena__may_stream_wait(arena, req) || arena->config.wait_ms
         || !gpuarena__place_find(arena, req, 0, &place)
         || !gpuarena__commit_waits(arena, req, &place)) return 0;
     arena->streams.pass++;                       /* streams that refused earlier are tried again */
