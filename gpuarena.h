@@ -11177,7 +11177,7 @@ static gpuarena_result gpuarena__end(gpuarena *arena, gpuarena_result result)
 {
     arena->call_count++;
     gpuarena__unrelax(arena);
-    (void)gpuarena__leave(arena, result);
+    gpuarena__unlock(arena);
     gpuarena__mutex_unlock(&arena->slow_mutex);
     return result;
 }
@@ -11243,8 +11243,7 @@ static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
 
 static void gpuarena__leave_read(gpuarena *arena)
 {
-    if (arena && !gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK))
-        (void)gpuarena__leave(arena, GPUARENA_OK);
+    if (arena && !gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK)) gpuarena__unlock(arena);
 }
 
 /* >>family =============================================================================================
@@ -11900,7 +11899,7 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
     }
     config->driver = driver;
     if (config->backing != GPUARENA_BACKING_ASYNC) config->peers |= parent->config.peers;
-    (void)gpuarena__leave(parent, result);
+    gpuarena__unlock(parent);
     gpuarena__count_entering(parent, -1);
     return result;
 }
@@ -12017,11 +12016,9 @@ static gpuarena_failure gpuarena__start(gpuarena *arena, gpuarena__text *why)
         return failure;
     }
     gpuarena__grow_undo(arena, 0);               /* before the failure is measured */
-    failure = gpuarena__failure_of(arena, &error);
-    failure.requested_bytes = gpuarena__max(arena->config.initial_bytes, GPUARENA__GRANULE);
-    gpuarena__failure_measure(arena, &failure, gpuarena__above(failure.requested_bytes,
-                                                               arena->stats.reserved_bytes), 0);
-    return failure;
+    initial = gpuarena__max(arena->config.initial_bytes, GPUARENA__GRANULE);
+    return gpuarena__failure_grow(arena, &error, initial,
+                                  gpuarena__above(initial, arena->stats.reserved_bytes), 0);
 }
 
 GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *driver)
@@ -13749,7 +13746,7 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
     if (result != GPUARENA_OK) return result;
     if (gpuarena__find_plain(arena, NULL, stream))       /* no record needs to be made */
         return gpuarena__leave(arena, gpuarena__use(arena, inside, stream));
-    (void)gpuarena__leave(arena, result);
+    gpuarena__unlock(arena);
     result = gpuarena__begin(arena, gpuarena__wrong_stream(stream));
     return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__use(arena, inside, stream)) : result;
 }
