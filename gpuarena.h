@@ -10626,12 +10626,8 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
                     || gpuarena__node_at(arena, 0)->as.tree.longest, "the sentinel is free", 0);
     GPUARENA__SAME(arena->unit, arena->config.alignment, "the unit is not the alignment");
     GPUARENA__SAME(arena->limit, arena->config.limit_bytes, "the limit is not the configuration's");
-    GPUARENA__SAME(arena->fast.plain_limit, fast.plain_limit,
-                   "frees take another way than their releases need");
-    GPUARENA__NEVER(arena->fast.max_bytes != fast.max_bytes
-                    || arena->fast.hit_max_bytes != fast.hit_max_bytes
-                    || arena->fast.slow_free_flags != fast.slow_free_flags,
-                    "a short way is open that should be closed, or closed", 0);
+    GPUARENA__NEVER(memcmp(&arena->fast, &fast, sizeof fast) != 0,
+                    "the fast paths test values that are out of date", 0);
     GPUARENA__NEVER(arena->release_due > gpuarena__clock(arena) + arena->config.release_age,
                     "the next release is due too late", arena->release_due);
     for (at = 0; at <= arena->heaps.count; at++)         /* first, for the walk looks blocks up */
@@ -13248,7 +13244,7 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
     req.home = arena->streams.list[req.record].home;
     captured = !(req.flags & GPUARENA_ALLOC_TRY) && gpuarena__ask_capturing(arena, &error);
     if (req.flags & GPUARENA_ALLOC_TRY || captured) takes = GPUARENA__AVAILABLE_NOW;
-    if (captured && req.record && arena->config.streams == GPUARENA_STREAMS_STEAL
+    if (captured && gpuarena__may_stream_wait(arena, &req)
         && !gpuarena__ask_captured(arena, req.stream, NULL)) takes = GPUARENA__AVAILABLE_AFTER_STREAMS;
     if (arena->lost) return GPUARENA_DEVICE_LOST;            /* the query of a stream has found the loss */
     if (arena->stats.reserved_bytes <= arena->limit && gpuarena__could_serve(arena, &req, takes))

@@ -94,7 +94,7 @@ static void test_blocks(void)
     VIOLATE(live->next, 0, "blocks end before their segment does");
     VIOLATE(live->next, NOWHERE, "a link leads to no block");
     VIOLATE(arena->limit, arena->limit - 1, "the limit is not the configuration's");
-    VIOLATE(arena->fast.plain_limit, 0, "frees take another way than their releases need");
+    VIOLATE(arena->fast.plain_limit, 0, "the fast paths test values that are out of date");
     VIOLATE(arena->release_due, 1000, "the next release is due too late");
     VIOLATE(arena->host_bytes, arena->host_bytes + 1, "host memory does not add up");
     VIOLATE(live->size, GPUARENA__LIVE, "a block has a size that cannot be");
@@ -451,9 +451,9 @@ static void test_heaps(void)
     VIOLATE(arena->family.reserved, 0, "what sub-arenas reserve does not add up");
     VIOLATE(arena->family.growing, 1, "what sub-arenas claim does not add up");
     VIOLATE(node_at(0)->as.tree.longest, 1, "the sentinel is free");
-    VIOLATE(arena->fast.max_bytes, 1, "a short way is open that should be closed, or closed");
-    VIOLATE(arena->fast.hit_max_bytes, 1, "a short way is open that should be closed, or closed");
-    VIOLATE(arena->fast.slow_free_flags, 0, "a short way is open that should be closed, or closed");
+    VIOLATE(arena->fast.max_bytes, 1, "the fast paths test values that are out of date");
+    VIOLATE(arena->fast.hit_max_bytes, 1, "the fast paths test values that are out of date");
+    VIOLATE(arena->fast.slow_free_flags, 0, "the fast paths test values that are out of date");
 }
 
 /* Segments, in a tree. */
