@@ -1501,14 +1501,6 @@ static uint64_t gpuarena__round_down(uint64_t value, uint64_t power) { return va
 static uint64_t gpuarena__address(const void *ptr)                   { return (uint64_t)(uintptr_t)ptr; }
 static void *gpuarena__pointer(uint64_t address)                     { return (void *)(uintptr_t)address; }
 
-/* Rounds up to a multiple of a power of two. 0: would overflow, and *rounded is left alone. */
-static int gpuarena__round_up(uint64_t value, uint64_t power, uint64_t *rounded)
-{
-    if (value > UINT64_MAX - (power - 1)) return 0;
-    *rounded = gpuarena__round_down(value + power - 1, power);
-    return 1;
-}
-
 /* Rounds up a device size, or an address, that was checked: it is far below 2^64. */
 static uint64_t gpuarena__whole(uint64_t value, uint64_t power)
 {
@@ -2713,11 +2705,10 @@ GPUARENA__INLINE void gpuarena__node_drop(gpuarena__pool *unused, uint32_t index
     unused->count++;
 }
 
-/* The bytes in a block before its first aligned address. UINT64_MAX: that address would overflow. */
+/* The bytes from a block's begin to the next aligned address. That may lie behind the block, and be 2^64. */
 static uint64_t gpuarena__lead(const gpuarena__node *node, uint64_t alignment)
 {
-    uint64_t aligned;
-    return gpuarena__round_up(node->address, alignment, &aligned) ? aligned - node->address : UINT64_MAX;
+    return (0 - node->address) & (alignment - 1);
 }
 
 static int gpuarena__node_serves(const gpuarena__node *node, uint64_t bytes, uint64_t alignment)
@@ -6385,23 +6376,22 @@ static void gpuarena__gap_look(const gpuarena *arena, const gpuarena__request *r
                                gpuarena__place *best)
 {
     gpuarena__gap gap = GPUARENA_INIT;
-    gpuarena__iterator at;
-    uint64_t page = arena->paged.page_bytes, aligned = gpuarena__max(req->alignment, page), begin;
+    gpuarena__iterator at = gpuarena__blocks_from(arena, first);
+    uint64_t page = arena->paged.page_bytes, aligned = gpuarena__max(req->alignment, page),
+             lead = gpuarena__lead(at.node, aligned);
     gap.from[0].index = gap.from[1].index = gap.to[0].index = gap.to[1].index = first;
-    gap.begin = gap.end = gpuarena__node_at(arena, first)->address;
-    at = gpuarena__blocks_from(arena, first);
+    gap.begin = gap.end = at.node->address;
     for (; at.index && gpuarena__is_usable(arena, req, at.node); gpuarena__next(arena, &at))
         gap.end += gpuarena__node_bytes(at.node);
     gap.alignment = req->alignment;
     if (!arena->streams.many && req->bytes >= arena->ordered_bytes && req->bytes % page == 0
-        && gpuarena__round_up(gap.begin, aligned, &begin) && begin <= gap.end
-        && gap.end - begin >= req->bytes && !gpuarena__strands_much(arena, begin - gap.begin))
+        && lead + req->bytes <= gap.end - gap.begin && !gpuarena__strands_much(arena, lead))
         gap.alignment = aligned;
     at = gpuarena__blocks_from(arena, first);
     for (; at.index && at.node->address < gap.end; gpuarena__next(arena, &at)) {
         uint64_t node_end = at.node->address + gpuarena__node_bytes(at.node);
-        if (gpuarena__round_up(at.node->address, gap.alignment, &begin))
-            gpuarena__place_try(arena, req, begin, 0, &gap, best);
+        lead = gpuarena__lead(at.node, gap.alignment);
+        gpuarena__place_try(arena, req, at.node->address + lead, 0, &gap, best);
         if (node_end >= req->bytes)
             gpuarena__place_try(arena, req, gpuarena__round_down(node_end - req->bytes, gap.alignment), 1,
                                 &gap, best);

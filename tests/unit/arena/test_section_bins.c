@@ -27,16 +27,19 @@ static uint64_t draw(void)
 
 static void test_rounding(void)
 {
-    uint64_t rounded = 77;
+    gpuarena__node node = GPUARENA_INIT;
     int wrong = 0;
     for (int power = 0; power < 64; power++) {
         uint64_t unit = (uint64_t)1 << power, last = UINT64_MAX - (unit - 1);        /* the largest multiple */
-        wrong += !gpuarena__round_up(0, unit, &rounded) || rounded != 0;
-        wrong += !gpuarena__round_up(1, unit, &rounded) || rounded != unit;
-        wrong += !gpuarena__round_up(unit, unit, &rounded) || rounded != unit;
-        wrong += !gpuarena__round_up(last, unit, &rounded) || rounded != last;
-        rounded = 77;
-        if (power) wrong += gpuarena__round_up(last + 1, unit, &rounded) || rounded != 77;
+        wrong += gpuarena__whole(0, unit) != 0 || gpuarena__whole(1, unit) != unit;
+        wrong += gpuarena__whole(unit, unit) != unit || gpuarena__whole(last, unit) != last;
+        node.address = 1;
+        wrong += gpuarena__lead(&node, unit) != unit - 1;
+        node.address = last;
+        wrong += gpuarena__lead(&node, unit) != 0;
+        node.address = last + 1;                 /* the next multiple is 2^64, behind all blocks */
+        node.size = UINT64_MAX - node.address;
+        if (power) wrong += gpuarena__lead(&node, unit) != unit - 1 || gpuarena__node_serves(&node, 1, unit);
         wrong += gpuarena__round_down(unit + unit / 2, unit) != (power ? unit : 1);
         wrong += gpuarena__highest_bit(unit) != (uint32_t)power || gpuarena__lowest_bit(unit) != (uint32_t)power;
         wrong += gpuarena__highest_bit(unit | 1) != (uint32_t)power || gpuarena__lowest_bit(last) != (uint32_t)power;
