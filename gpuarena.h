@@ -7884,12 +7884,14 @@ static void gpuarena__plan_shift(const gpuarena__sequence *seen, uint32_t record
             seen->list[at].address += to - from;
 }
 
-/* Makes all that is earmarked ordinary free memory. */
+/* Makes all that is earmarked ordinary free memory. No plan has a region any more. */
 static void gpuarena__earmarks_end(gpuarena *arena)
 {
     gpuarena__plans *plans = &arena->plans;
+    uint32_t at;
     gpuarena__earmark_end(arena, 0, UINT64_MAX);
     plans->given_bytes = 0;
+    for (at = 0; at < GPUARENA__PLANS; at++) plans->list[at].packed = 0;
     while (plans->region_count) arena->streams.list[plans->regions[--plans->region_count].record].ref_count--;
 }
 
@@ -7931,7 +7933,6 @@ static int gpuarena__plans_yield(gpuarena *arena, int ends)
     for (at = 0; at < GPUARENA__PLANS; at++) {
         gpuarena__plan *plan = &plans->list[at];
         if (plan->state == GPUARENA__PLAN_RECORDS) continue;
-        plan->packed = 0;                        /* no region is its own now */
         if (plan == plans->now) plan->state = GPUARENA__PLAN_ENDS;
         else if (ends) gpuarena__plan_fail(plan);
         else plan->state = GPUARENA__PLAN_WAITS;
@@ -8236,8 +8237,7 @@ static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
     plan->trimmed = 1;
     if (!plan->packed && gpuarena__may_pack(arena)) {
         gpuarena__earmarks_end(arena);
-        for (; one < end; one++) one->packed = 0;        /* no region is theirs now */
-        for (one = arena->plans.list; one < end; one++)
+        for (; one < end; one++)
             if (one->state == GPUARENA__PLAN_SERVES && !gpuarena__plan_again(arena, one, 1))
                 gpuarena__plan_fail(one);
     }
