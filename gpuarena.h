@@ -938,7 +938,7 @@ typedef struct gpuarena_config {
     X(pressure_count) /* stage 9: calls of config.pressure */ \
     X(planned_count) /* allocations served where a plan had them */ \
     X(unplanned_count) /* requests in a step with a plan that it did not serve, failed ones included */ \
-    X(plan_count) /* plans made, or packed anew */ \
+    X(plan_count) /* plans made of two repetitions, or packed anew */ \
     X(gpu_wait_count) /* times that a stream was made to wait (stage 6), or that the host waited, in any \
                          call, for an event or for the device. The release of a segment that is not quiet \
                          counts, since the driver waits then; what debug=guard waits for does not */ \
@@ -5545,9 +5545,8 @@ static void gpuarena__segment_unclaim(gpuarena *arena, const gpuarena__range *ra
 }
 
 /* Waits for the work on one idle segment, where the driver does not, and gives the segment back. The caller
-   knows that no stream is captured. The blocks are in no bin meanwhile, so that no other thread gets them. 0:
-   the wait or the driver failed, and *error says why, or the segment is not idle any more. It is still held
-   then. */
+   knows that no stream is captured. 0: the segment is still held, since the wait or the driver failed, and
+   *error says why, or since it is not idle any more. */
 static int gpuarena__segment_give_back(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                        gpuarena__error *error)
 {
@@ -5639,7 +5638,7 @@ static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__r
     return gpuarena__whole(req->bytes + lead, unit);
 }
 
-/* Waits for the device if the driver's pool may still keep memory that was given back: then it does not. */
+/* If the driver's pool may still keep memory that was given back, waits for the device: then it does not. */
 static void gpuarena__check_unreturned(gpuarena *arena)
 {
     if (!arena->unreturned_bytes || !gpuarena__wait_device(arena, NULL)) return;
@@ -5664,8 +5663,9 @@ static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gp
     return 1;
 }
 
-/* 1, and CAPTURE as the error: ASYNC memory in this stream's order would belong to a graph, even if its
-   capture begins only later; or, requested for every stream, it could not be waited for. */
+/* Tells whether ASYNC memory must not be obtained now: on a stream of a capture set it would belong to the
+   graph, though the capture itself may begin later; and memory for every stream needs a wait, which a capture
+   forbids. 1, and CAPTURE as the error: it must not. */
 static int gpuarena__is_orderless(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     if (arena->memory != GPUARENA_MEMORY_ASYNC || !arena->streams.ordered) return 0;
@@ -5787,12 +5787,12 @@ static uint32_t gpuarena__search(const gpuarena *arena, const gpuarena__request 
     return gpuarena__records_search(arena, req->record, req->home, req->bytes, req);
 }
 
-/* On which condition a request may take a free block, from none to the hardest. */
+/* When a request may take a block; if at all, the longest wait comes last. */
 enum {
-    GPUARENA__NOT_FREE,                          /* on none */
+    GPUARENA__NOT_FREE,                          /* never */
     GPUARENA__AVAILABLE_NOW,                     /* it is quiet, or waits for the request's own stream */
-    GPUARENA__AVAILABLE_AFTER_STREAMS,           /* when its stream was made to wait for others */
-    GPUARENA__AVAILABLE_AFTER_SYNC               /* when an event or a device wait has made it quiet */
+    GPUARENA__AVAILABLE_AFTER_STREAMS,           /* once the request's stream waits for others */
+    GPUARENA__AVAILABLE_AFTER_SYNC               /* once an event or a device wait has made it quiet */
 };
 
 static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__request *req,
@@ -6121,7 +6121,7 @@ static gpuarena__handle gpuarena__handle_at(const gpuarena *arena, uint64_t addr
 
 /* ---- holes */
 
-/* Tells whether a node is an open hole: one in the list, which may be backed. */
+/* Tells whether a node is an open hole: one in the list, where pages may be mapped. */
 static int gpuarena__is_open(const gpuarena__node *node)
 {
     return (node->size & (GPUARENA__HOLE | GPUARENA__KEPT)) == GPUARENA__HOLE;
