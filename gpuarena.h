@@ -13235,7 +13235,10 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
     captured = !(req.flags & GPUARENA_ALLOC_TRY) && gpuarena__ask_capturing(arena, &error);
     if (req.flags & GPUARENA_ALLOC_TRY || captured) takes = GPUARENA__AVAILABLE_NOW;
     if (captured && gpuarena__may_stream_wait(arena, &req)
-        && !gpuarena__ask_captured(arena, req.stream, NULL)) takes = GPUARENA__AVAILABLE_AFTER_STREAMS;
+        && !gpuarena__ask_captured(arena, req.stream, NULL)) {
+        takes = GPUARENA__AVAILABLE_AFTER_STREAMS;
+        arena->streams.pass++;                   /* where a wait has failed, an allocation tries it again */
+    }
     if (arena->lost) return GPUARENA_DEVICE_LOST;            /* the query of a stream has found the loss */
     if (arena->stats.reserved_bytes <= arena->limit && gpuarena__could_serve(arena, &req, takes))
         return GPUARENA_OK;
