@@ -5960,16 +5960,16 @@ static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__reque
     return GPUARENA__MULTI_STREAM;
 }
 
-/* Joins the run that begins at this node into one block for the request, after making its stream wait where
-   necessary. 0: a wait failed, or the run was taken meanwhile; nothing has moved. */
-static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req, uint32_t first)
+/* Joins the run that begins at this node into one block for the request. waits 1: its stream is made to wait
+   where necessary. 0: that failed or may not be, or the run was taken meanwhile; nothing has moved. */
+static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req, uint32_t first, int waits)
 {
     gpuarena__node span = *gpuarena__node_at(arena, first);
     uint32_t index, record;
     uint64_t ticket = 0, end = span.address + gpuarena__lead(&span, req->alignment) + req->bytes;
     while ((record = gpuarena__run_waits(arena, req, span.address)) != 0)
-        if (record == GPUARENA__MULTI_STREAM || !gpuarena__stream_wait_for(arena, req->stream, record))
-            return 0;
+        if (!waits || record == GPUARENA__MULTI_STREAM
+            || !gpuarena__stream_wait_for(arena, req->stream, record)) return 0;
     if (!gpuarena__nodes_reserve(arena, 3)) return 0;        /* one for the split here, two for the block */
     index = gpuarena__node_around(arena, span.address);
     if (!arena->streams.many) return index;      /* what is available now is one block already */
@@ -6001,7 +6001,7 @@ static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
     index = gpuarena__search(arena, req);
     if (index || !arena->streams.many || !req->record) return index;
     first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_NOW);
-    return first ? gpuarena__run_take(arena, req, first) : 0;
+    return first ? gpuarena__run_take(arena, req, first, 0) : 0;
 }
 
 /* >>pages ==============================================================================================
@@ -7131,7 +7131,7 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *r
             lead = place.begin - gpuarena__node_at(arena, index)->address;
             if (req->room)                       /* the hole that is its room lies behind the place */
                 return lead ? gpuarena__free_split(arena, index, lead) : index;
-            index = gpuarena__run_take(arena, req, index);
+            index = gpuarena__run_take(arena, req, index, 0);
             node = gpuarena__node_at(arena, index);
             lead = gpuarena__lead(node, place.alignment);
             if (index && lead && gpuarena__node_serves(node, req->bytes, place.alignment)
@@ -12320,7 +12320,7 @@ static uint32_t gpuarena__run_wait(gpuarena *arena, const gpuarena__request *req
     while (!index && !arena->lost
            && (first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS)) != 0
            && gpuarena__run_bytes(arena, req, first) - req->bytes <= excess)
-        index = gpuarena__run_take(arena, req, first);       /* ends: a failed wait marks its stream */
+        index = gpuarena__run_take(arena, req, first, 1);    /* ends: a failed wait marks its stream */
     arena->stats.stream_wait_count += index != 0;
     return index;
 }
