@@ -4353,8 +4353,6 @@ static void gpuarena__uncharge(gpuarena *arena, uint64_t bytes)
 static void gpuarena__reserved_peak_note(gpuarena *arena)
 {
     gpuarena *at;
-    arena->stats.reserved_peak_bytes =
-        gpuarena__max(arena->stats.reserved_peak_bytes, arena->stats.reserved_bytes);
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     arena->family.kept = arena->stats.reserved_bytes;
     for (at = arena; at; at = at->config.parent)
@@ -4366,7 +4364,6 @@ static void gpuarena__reserved_peak_note(gpuarena *arena)
 static uint64_t gpuarena__children(const gpuarena *arena)
 {
     uint64_t bytes;
-    if (!arena->has_family) return 0;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     bytes = arena->family.reserved - arena->stats.reserved_bytes;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
@@ -9380,18 +9377,15 @@ static void gpuarena__stats_now(const gpuarena *arena, gpuarena_stats *stats, in
 {
     *stats = arena->stats;
     stats->alloc_count = stats->live_count + stats->free_count;
-    stats->reserved_peak_bytes = gpuarena__max(stats->reserved_peak_bytes, stats->reserved_bytes);
     stats->live_peak_bytes = arena->tags.peak_bytes;
     stats->slack_bytes = stats->live_bytes - stats->requested_bytes;
     stats->cached_bytes = stats->reserved_bytes - stats->live_bytes - stats->pending_bytes;
     stats->limit_bytes = arena->limit;
-    if (arena->has_family) {                     /* with the memory of sub-arenas */
-        gpuarena__mutex_lock(&gpuarena__registry_lock);
-        stats->children_bytes = arena->family.reserved - stats->reserved_bytes;
-        stats->reserved_bytes = arena->family.reserved;
-        stats->reserved_peak_bytes = gpuarena__max(arena->family.peak, arena->family.reserved);
-        gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    }
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    stats->children_bytes = arena->family.reserved - stats->reserved_bytes;
+    stats->reserved_bytes = arena->family.reserved;
+    stats->reserved_peak_bytes = gpuarena__max(arena->family.peak, arena->family.reserved);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
     stats->excess_bytes = gpuarena__above(stats->reserved_bytes, arena->limit);
     if (arena->paged.page_bytes) stats->stranded_bytes = gpuarena__stranded(arena);
     stats->host_bytes = arena->host_bytes;
@@ -10528,7 +10522,7 @@ static int gpuarena__check_sums(const gpuarena__audit *audit)
     GPUARENA__SAME(audit->live_count, stats->live_count, "live blocks are miscounted");
     GPUARENA__NEVER(stats->requested_peak_bytes < stats->requested_bytes
                     || stats->live_peak_bytes < stats->live_bytes
-                    || stats->reserved_peak_bytes < stats->reserved_bytes,
+                    || (!arena->has_family && arena->family.peak < stats->reserved_bytes),
                     "a peak is below its current value", 0);
     GPUARENA__SAME(growing, arena->unreturned_bytes, "growth is claimed that is not under way");
     gpuarena__mutex_lock(&gpuarena__registry_lock);
@@ -14126,7 +14120,6 @@ GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena)
     if (!self) return;
     (void)gpuarena__peak(self);                  /* the peak that growth uses is not reset */
     self->paged.past_peak_bytes = 0;
-    self->stats.reserved_peak_bytes = self->stats.reserved_bytes;
     tags = &self->tags;
     self->stats.requested_peak_bytes = tags->peak_bytes = tags->untagged_peak_bytes = 0;
     gpuarena__peaks_note(self);
