@@ -2195,9 +2195,8 @@ typedef struct gpuarena__fast {
     uint64_t slow_free_flags;                    /* a free of a block with none of these bits takes the fast
                                                     path; LIVE is among them while every free has more to
                                                     do */
-    uint64_t plain_limit;                        /* frees take the slow path while more is reserved: the
-                                                    limit, or 0 if each free may release or clear
-                                                    something */
+    uint64_t slow_frees;                         /* 1: each free may release or clear something, and takes
+                                                    the slow path */
 } gpuarena__fast;
 
 struct gpuarena {
@@ -2231,7 +2230,9 @@ struct gpuarena {
     gpuarena_memory memory;                      /* the kind that its segments are of */
     uint64_t limit;                              /* written under the registry's lock, too */
     uint32_t has_family;                         /* 1: it has a parent, or has had a sub-arena */
-    uint32_t over_limit;                         /* 1: reserved memory exceeds the limit here or above */
+    uint32_t over_limit;                         /* 1: a limit of the tree, here or above, was lowered below
+                                                    what is reserved there; until a free finds that it is
+                                                    not any more */
     gpuarena__family family;
     uint64_t call_count;                         /* calls that held the slow-path mutex and have ended */
     uint64_t other_free_count;                   /* parts of blocks freed, capture sets released */
@@ -2480,13 +2481,11 @@ static gpuarena__fast gpuarena__fast_now(const gpuarena *arena)
             || reserved > arena->limit
         ? 0 : GPUARENA__MAX_BYTES;
     fast.max_bytes = arena->plans.now || config->observe ? 0 : fast.hit_max_bytes;
-    fast.plain_limit = config->release == GPUARENA_RELEASE_IDLE || config->release == GPUARENA_RELEASE_AGE
-            || config->scrub || arena->over_limit
-        ? 0 : arena->limit;
+    fast.slow_frees = config->release == GPUARENA_RELEASE_IDLE || config->release == GPUARENA_RELEASE_AGE
+        || config->scrub || arena->over_limit || reserved > arena->limit;
     fast.slow_free_flags = GPUARENA__PLANNED | GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__TAGGED
         | GPUARENA__EXPORTED;
-    if (reserved > fast.plain_limit || config->observe || !arena->streams.ordered
-        || gpuarena__is_recorded(arena))
+    if (fast.slow_frees || config->observe || !arena->streams.ordered || gpuarena__is_recorded(arena))
         fast.slow_free_flags |= GPUARENA__LIVE;
     return fast;
 }
@@ -13252,7 +13251,7 @@ static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
     const gpuarena_config *config = &arena->config;
     gpuarena__error error = gpuarena__no_error();
     uint64_t reserved = arena->stats.reserved_bytes, keep = gpuarena__min(reserved, arena->limit), idle, most;
-    if (reserved <= arena->fast.plain_limit || arena->lost) return;
+    if (!arena->fast.slow_frees || arena->lost) return;
     if (arena->over_limit) {                     /* its own limit, or one of an arena above */
         uint64_t excess = gpuarena__family_excess(arena);
         arena->over_limit = excess != 0;
@@ -13307,7 +13306,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *p
     uint32_t freed_on;
     int done = 0;
     if (node && !(node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__EXPORTED))
-        && arena->stats.reserved_bytes <= arena->fast.plain_limit
+        && !arena->fast.slow_frees
         && (gpuarena__find_plain(arena, NULL, stream) || !gpuarena__is_one_stream(stream))) {
         freed_on = gpuarena__freed_on(arena, node, stream);
         done = freed_on == GPUARENA__MULTI_STREAM || !arena->streams.list[freed_on].key;

@@ -94,7 +94,7 @@ static void test_blocks(void)
     VIOLATE(live->next, 0, "blocks end before their segment does");
     VIOLATE(live->next, NOWHERE, "a link leads to no block");
     VIOLATE(arena->limit, arena->limit - 1, "the limit is not the configuration's");
-    VIOLATE(arena->fast.plain_limit, 0, "the fast paths test values that are out of date");
+    VIOLATE(arena->fast.slow_frees, 1, "the fast paths test values that are out of date");
     VIOLATE(arena->release_due, 1000, "the next release is due too late");
     VIOLATE(arena->host_bytes, arena->host_bytes + 1, "host memory does not add up");
     VIOLATE(live->size, GPUARENA__LIVE, "a block has a size that cannot be");
