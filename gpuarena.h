@@ -3947,15 +3947,15 @@ static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t
 }
 
 /* Frees a live node, which is in no table any more. It waits for the stream of the free, usually; order_slow
-   determines what else. plain 1: that stream is plain. planned 1: if the node waits for its own stream at
-   most, it is earmarked. */
+   determines what else. plain 1: that stream is plain, and the node is not PLANNED. A node that is PLANNED is
+   earmarked if it waits for its own stream at most. */
 GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
-                                           gpuarena__node *node, uint32_t freed_on, int plain, int planned)
+                                           gpuarena__node *node, uint32_t freed_on, int plain)
 {
     gpuarena_stats *stats = gpuarena__stats_of(arena, heap);
     uint32_t record = node->record;
     gpuarena__stream *from = &arena->streams.list[record], *on = from;
-    int waits_for_one = 1;
+    int waits_for_one = 1, planned = !plain && node->size & GPUARENA__PLANNED;
     GPUARENA_ASSERT(gpuarena__node_live(node) && stats->live_count && "a block is freed once");
     node->size &= ~(GPUARENA__LIVE | GPUARENA__PLANNED);
     stats->live_count--;
@@ -5308,7 +5308,7 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
     bins = streams->many ? stream->bins : &arena->bins;
     if (!gpuarena__bins_make(arena, &bins)) return 0;
     if (arena->heaps.count && !gpuarena__bins_make(arena, &bins->foreign)) {
-        if (!stream->bins) gpuarena__host_free(arena, bins, sizeof *bins);
+        gpuarena__host_free(arena, bins, sizeof *bins);      /* new: all older ones have foreign ones */
         return 0;
     }
     if (stream->state == GPUARENA__OPEN) {       /* its capture state is queried until it is forgotten */
@@ -12822,7 +12822,7 @@ static void gpuarena__live_free(gpuarena *arena, uint32_t *slot, uint32_t freed_
         node->size &= ~GPUARENA__TAGGED;
     }
     if (gpuarena__is_recorded(arena)) gpuarena__plan_freed(arena, node);
-    gpuarena__block_free(arena, NULL, index, node, freed_on, 0, (node->size & GPUARENA__PLANNED) != 0);
+    gpuarena__block_free(arena, NULL, index, node, freed_on, 0);
     if (!arena->config.observe) return;
     block.state = arena->stats.pending_bytes > pending ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
     gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block, stream, NULL);
@@ -13103,7 +13103,7 @@ GPUARENA__INLINE int gpuarena__heap_free(gpuarena *arena, gpuarena__heap *heap, 
     if (GPUARENA__LIKELY(may)) {
         index = *slot;
         *slot = 0;
-        gpuarena__block_free(arena, heap, index, node, heap->recent.record, 1, 0);
+        gpuarena__block_free(arena, heap, index, node, heap->recent.record, 1);
     }
     gpuarena__spin_unlock_hit(&heap->lock);
     return may;
@@ -13347,7 +13347,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
         return gpuarena__free_other(arena, ptr, stream, node, slot);
     index = *slot;
     *slot = 0;
-    gpuarena__block_free(arena, NULL, index, node, arena->streams.recent.record, 1, 0);
+    gpuarena__block_free(arena, NULL, index, node, arena->streams.recent.record, 1);
     gpuarena__spin_unlock_hit(&arena->lock);
     return GPUARENA_OK;
 }
@@ -13407,7 +13407,7 @@ static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, 
     arena->stats.live_count++;
     arena->stats.free_count--;
     arena->other_free_count++;
-    gpuarena__block_free(arena, NULL, node->next, rest, freed_on, 0, 0);
+    gpuarena__block_free(arena, NULL, node->next, rest, freed_on, 0);
 }
 
 /* Frees the tail of a live block, cleared if that is configured. *freed_on: the record of the stream that it
