@@ -1586,10 +1586,10 @@ static void gpuarena__put_bytes(gpuarena__text *out, uint64_t bytes)
     gpuarena__put(out, ")");
 }
 
-/* ---- locks: what threads that call at the same time are kept apart by. A spin is held for a hit, or for as
-   long as it takes (LONG). Who finds it taken asks again, and lets others have the processor. Then it sleeps
-   for a millisecond, since a thread that is woken by each unlock of a crowded spin would cost the hits more
-   than they take; or, if the spin is held LONG, it parks: it sleeps until the spin is unlocked. */
+/* ---- locks. A spin is locked for a hit, or for as long as it takes (LONG). A thread that finds it locked
+   tries again, and lets others have the processor in between. In the end it sleeps: until the spin is
+   unlocked, if that is locked LONG (it parks); else for a millisecond, since to wake threads at each unlock
+   of a crowded spin would cost the hits more than they take. */
 #ifdef GPUARENA_TEST_LOCK
 #include GPUARENA_TEST_LOCK                      /* tests that run threads in an order of their own */
 #elif !defined(GPUARENA_NO_THREADS)
@@ -1678,7 +1678,7 @@ static void gpuarena__spin_lock(gpuarena__spin *spin)
         gpuarena__spin_wait(spin, GPUARENA__TAKEN | GPUARENA__LONG);
 }
 
-/* A spin that was locked for a hit is held for as long as it takes: it is to be unlocked by spin_unlock. */
+/* Makes a spin that was locked for a hit LONG: spin_unlock must unlock it then. */
 static void gpuarena__spin_stay(gpuarena__spin *spin)
 {
     (void)__atomic_fetch_or(&spin->state, GPUARENA__LONG, __ATOMIC_RELAXED);
@@ -2016,7 +2016,8 @@ typedef struct gpuarena__events {                /* entry 0 is none */
 } gpuarena__events;
 
 /* Live bytes by tag. The arena's stats.live_peak_bytes is not the peak of live bytes but how far they may
-   rise without a new peak: the lesser of that peak, and the live bytes with untagged blocks at theirs. */
+   rise without a new peak, of all blocks or of untagged ones: the lesser of the first, and the second with
+   the live bytes of tagged blocks. */
 typedef struct gpuarena__tags {
     gpuarena_tag_stats *list;                    /* by place; that of place 0 is not used */
     uint32_t room;                               /* 0: no tag was used here */
@@ -2848,7 +2849,7 @@ static gpuarena_tag_stats gpuarena__tag_stats(const gpuarena *arena, uint32_t pl
 /* >>tree ===============================================================================================
    A treap of free blocks, ordered by address; or, if they are SURPLUS, by size, then address.
    A block's height follows from its index alone, so equal sequences of calls make equal trees. Operations
-   take expected O(log blocks). */
+   take expected O(log blocks), but tree_find may look at every block that is long enough. */
 
 static int gpuarena__tree_before(const gpuarena__node *left, const gpuarena__node *right)
 {
@@ -4259,8 +4260,7 @@ static gpuarena_stream gpuarena__real_stream(gpuarena_stream stream)
 /* >>limit ==============================================================================================
    How much may be reserved, by an arena and by each arena above it. Memory is charged in all of them or in
    none before the driver is called (charge), and uncharged if the driver refuses (uncharge). A grant makes
-   reserved bytes of charged ones (account), so their sum stays. So growth exceeds no limit; only a limit that
-   is lowered may be below what is reserved. */
+   reserved bytes of charged ones (account), so their sum stays. */
 
 /* The arena, of this one and those above, whose limit leaves the least, or is exceeded by most. *room: what
    it leaves; 0 if it is exceeded. Under the registry's lock. */
@@ -4768,10 +4768,8 @@ static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t c
 }
 
 /* >>stream =============================================================================================
-   Which stream a free block waits for, and when that wait is over. Frees are numbered on each stream. An
-   event is recorded only when another stream's miss needs one, or before pages move, and covers all frees so
-   far. A driver without events has none. With a single stream, or without events, all free blocks share one
-   set of bins. */
+   Which stream a free block waits for, and when that wait is over: see STREAMS in the manual. With a single
+   stream, or without events, all free blocks share one set of bins. */
 
 /* ---- the streams that are known */
 
@@ -5105,8 +5103,8 @@ static int gpuarena__stream_record(gpuarena *arena, uint32_t record, gpuarena__e
     return 1;
 }
 
-/* Tells whether free blocks wait for a record. With a single stream its pending blocks count as quiet
-   here. */
+/* Tells whether free blocks wait for a record. With a single stream its bins have the quiet blocks, too, so
+   that pending bytes tell. */
 static int gpuarena__has_blocks(const gpuarena *arena, uint32_t record)
 {
     const gpuarena__bins *bins;
