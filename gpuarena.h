@@ -473,10 +473,8 @@
 #endif
 #ifdef GPUARENA_STATIC
 #define GPUARENA_API static GPUARENA_UNUSED
-#define GPUARENA_INLINE static inline
 #else
 #define GPUARENA_API extern
-#define GPUARENA_INLINE inline
 #endif
 
 /* Starts every struct of this header: gpuarena_config config = GPUARENA_INIT; */
@@ -1391,8 +1389,8 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 } /* extern "C" */
 extern "C++" {   /* typed pointers: float *x; gpuarena_alloc(arena, &x, n * sizeof *x, stream) */
 template <class T>
-GPUARENA_INLINE gpuarena_result gpuarena_alloc(gpuarena *arena, T **ptr, uint64_t bytes,
-                                               gpuarena_stream stream)
+GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, T **ptr, uint64_t bytes,
+                                            gpuarena_stream stream)
 {
     void *memory = NULL;
     gpuarena_result result = gpuarena_alloc(arena, ptr ? &memory : static_cast<void **>(NULL), bytes, stream);
@@ -1400,7 +1398,7 @@ GPUARENA_INLINE gpuarena_result gpuarena_alloc(gpuarena *arena, T **ptr, uint64_
     return result;
 }
 template <class T>
-GPUARENA_INLINE gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, const gpuarena_request *request)
+GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, const gpuarena_request *request)
 {
     void *memory = NULL;
     gpuarena_result result = gpuarena_alloc_ex(arena, ptr ? &memory : static_cast<void **>(NULL), request);
