@@ -1469,7 +1469,8 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, const g
 #if !defined(__GNUC__)                           /* clang defines it, too */
 #error "gpuarena: needs gcc or clang"
 #endif
-#define GPUARENA__LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define GPUARENA__LIKELY(condition)   __builtin_expect(!!(condition), 1)
+#define GPUARENA__UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define GPUARENA__INLINE static inline __attribute__((always_inline))
 #define GPUARENA__NOINLINE static __attribute__((noinline))  /* its registers are no burden to who calls it */
 #define GPUARENA__PRINTF(text, values) __attribute__((format(printf, text, values)))
@@ -1661,7 +1662,7 @@ GPUARENA__INLINE int gpuarena__spin_try_hit(gpuarena__spin *spin)
 /* Locks a spin for a hit. */
 GPUARENA__INLINE void gpuarena__spin_lock_hit(gpuarena__spin *spin)
 {
-    if (!GPUARENA__LIKELY(gpuarena__spin_try_hit(spin))) gpuarena__spin_wait(spin, GPUARENA__TAKEN);
+    if (GPUARENA__UNLIKELY(!gpuarena__spin_try_hit(spin))) gpuarena__spin_wait(spin, GPUARENA__TAKEN);
 }
 
 GPUARENA__INLINE void gpuarena__spin_unlock_hit(gpuarena__spin *spin)
@@ -1672,7 +1673,7 @@ GPUARENA__INLINE void gpuarena__spin_unlock_hit(gpuarena__spin *spin)
 /* Locks a spin for as long as it takes. */
 static void gpuarena__spin_lock(gpuarena__spin *spin)
 {
-    if (!GPUARENA__LIKELY(gpuarena__spin_swap(spin, 0, GPUARENA__TAKEN | GPUARENA__LONG)))
+    if (GPUARENA__UNLIKELY(!gpuarena__spin_swap(spin, 0, GPUARENA__TAKEN | GPUARENA__LONG)))
         gpuarena__spin_wait(spin, GPUARENA__TAKEN | GPUARENA__LONG);
 }
 
@@ -1713,7 +1714,7 @@ GPUARENA__NOINLINE void gpuarena__spin_give_way(const gpuarena__spin *spin)
 
 GPUARENA__INLINE void gpuarena__spin_enter(gpuarena__spin *spin)
 {
-    if (!GPUARENA__LIKELY(!__atomic_load_n(&spin->wanted, __ATOMIC_RELAXED))) gpuarena__spin_give_way(spin);
+    if (GPUARENA__UNLIKELY(__atomic_load_n(&spin->wanted, __ATOMIC_RELAXED))) gpuarena__spin_give_way(spin);
     gpuarena__spin_lock_hit(spin);
 }
 
@@ -2666,7 +2667,7 @@ static int gpuarena__nodes_grow(gpuarena *arena)
 /* Makes `count` nodes available beside the nodes that are kept. 0: no host memory. */
 static int gpuarena__nodes_reserve(gpuarena *arena, uint32_t count)
 {
-    while (!GPUARENA__LIKELY(arena->nodes.unused.count >= count + arena->nodes.kept_count))
+    while (GPUARENA__UNLIKELY(arena->nodes.unused.count < count + arena->nodes.kept_count))
         if (!gpuarena__nodes_grow(arena)) return 0;
     return 1;
 }
@@ -3051,7 +3052,7 @@ GPUARENA__NOINLINE void gpuarena__overflow_insert(const gpuarena *arena, gpuaren
     node->size |= GPUARENA__OVERFLOW;
     node->as.list.number = number;
     gpuarena__list_insert(arena, &bins->overflow[number], index, node);
-    if (!GPUARENA__LIKELY(++bins->listed[number] < GPUARENA__LISTED))
+    if (GPUARENA__UNLIKELY(++bins->listed[number] >= GPUARENA__LISTED))
         gpuarena__surplus_move(arena, bins, number);
 }
 
@@ -3071,14 +3072,14 @@ GPUARENA__NOINLINE void gpuarena__overflow_remove(const gpuarena *arena, gpuaren
                                                   gpuarena__node *node)
 {
     uint32_t number = node->as.list.number;
-    if (!GPUARENA__LIKELY(!(node->size & GPUARENA__SURPLUS))) {
+    if (GPUARENA__UNLIKELY(node->size & GPUARENA__SURPLUS)) {
         gpuarena__surplus_remove(arena, bins, index, node);
         return;
     }
     gpuarena__list_remove(arena, &bins->overflow[number], node);
     bins->listed[number]--;
     node->size &= ~GPUARENA__OVERFLOW;
-    if (!GPUARENA__LIKELY(bins->overflow[number] || !bins->root[1]))
+    if (GPUARENA__UNLIKELY(!bins->overflow[number] && bins->root[1]))
         gpuarena__surplus_list(arena, bins, number);
 }
 
@@ -3114,7 +3115,7 @@ GPUARENA__NOINLINE void gpuarena__class_refill(const gpuarena *arena, gpuarena__
     bins->digests[number] = digests;
     bins->taken[number / 64] |= (uint64_t)1 << (number % 64);
     bins->listed[number] = (uint8_t)(bins->listed[number] - shift / 8);
-    if (!GPUARENA__LIKELY(*head || !bins->root[1])) gpuarena__surplus_list(arena, bins, number);
+    if (GPUARENA__UNLIKELY(!*head && bins->root[1])) gpuarena__surplus_list(arena, bins, number);
 }
 
 /* Removes a free block from the bins. If the last slot of its class becomes empty, blocks of the class's list
@@ -3123,7 +3124,7 @@ GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins
                                            gpuarena__node *node)
 {
     uint32_t at = node->as.slot, number = at / 64;
-    if (!GPUARENA__LIKELY(!(node->size & GPUARENA__OVERFLOW))) {
+    if (GPUARENA__UNLIKELY(node->size & GPUARENA__OVERFLOW)) {
         gpuarena__overflow_remove(arena, bins, index, node);
         return;
     }
@@ -3185,9 +3186,9 @@ GPUARENA__INLINE uint32_t gpuarena__bins_search(const gpuarena *arena, const gpu
 {
     uint32_t index = 0;
     if (GPUARENA__LIKELY(bytes < arena->small_bytes)) index = gpuarena__bin_search(bins, bytes);
-    if (!GPUARENA__LIKELY(index || !bins->root[1]))
+    if (GPUARENA__UNLIKELY(!index && bins->root[1]))
         index = gpuarena__tree_first(arena, bins->root[1], gpuarena__max(bytes, arena->small_bytes));
-    if (!GPUARENA__LIKELY(index || !bins->root[0]))
+    if (GPUARENA__UNLIKELY(!index && bins->root[0]))
         index = gpuarena__tree_first(arena, bins->root[0], bytes);
     return index;
 }
@@ -3628,7 +3629,7 @@ GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, gpuarena__heap *he
     node->size += gone->size;
     node->next = after;
     if (GPUARENA__LIKELY(after)) gpuarena__set_prev(heap, gpuarena__node_at(arena, after), index);
-    if (heap || !GPUARENA__LIKELY(!arena->heaps.count)) gpuarena__set_record(heap, gone, 0);
+    if (heap || GPUARENA__UNLIKELY(arena->heaps.count)) gpuarena__set_record(heap, gone, 0);
     gpuarena__node_drop(gpuarena__pool_of(arena, heap, gone->address, gone->address), dropped, gone);
 }
 
@@ -3683,7 +3684,7 @@ GPUARENA__INLINE void gpuarena__block_slice(gpuarena *arena, gpuarena__heap *hea
                                             gpuarena__node *node, uint64_t bytes)
 {
     gpuarena__node *rest;
-    if (!GPUARENA__LIKELY(node->size < arena->small_bytes)) {
+    if (GPUARENA__UNLIKELY(node->size >= arena->small_bytes)) {
         (void)gpuarena__block_slice_any(arena, heap, index, bytes, 0);
         return;
     }
@@ -3711,17 +3712,17 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__heap *heap,
     node->as.live.requested = req->requested;
     node->as.live.serial = ++*(heap ? &heap->serial : &arena->serial);
     node->as.live.tag = req->tag;
-    if (!GPUARENA__LIKELY(!req->place)) gpuarena__tag_enter(arena, req->place, node);
+    if (GPUARENA__UNLIKELY(req->place)) gpuarena__tag_enter(arena, req->place, node);
     arena->streams.list[req->record].ref_count++;
-    if (!GPUARENA__LIKELY(!req->home)) {
+    if (GPUARENA__UNLIKELY(req->home)) {
         arena->streams.list[req->record].reserved_uses++;
         arena->nodes.kept_count++;
     }
     stats->live_count++;
     stats->requested_bytes += req->requested;
     stats->live_bytes += req->bytes;
-    if (!GPUARENA__LIKELY(heap || (stats->requested_bytes <= stats->requested_peak_bytes
-                                   && stats->live_bytes <= stats->live_peak_bytes)))
+    if (GPUARENA__UNLIKELY(!heap && (stats->requested_bytes > stats->requested_peak_bytes
+                                     || stats->live_bytes > stats->live_peak_bytes)))
         gpuarena__peaks_note(arena);
 }
 
@@ -4858,7 +4859,7 @@ GPUARENA__INLINE gpuarena__known *gpuarena__known_of(const gpuarena *arena, gpua
 {
     const gpuarena__streams *streams = &arena->streams;
     uint64_t key = 0;
-    if (!GPUARENA__LIKELY(stream != streams->own && stream != streams->own_too)) {
+    if (GPUARENA__UNLIKELY(stream == streams->own || stream == streams->own_too)) {
         stream = arena->driver.per_thread;
         key = gpuarena__thread_number();
     }
@@ -5760,7 +5761,7 @@ GPUARENA__NOINLINE uint32_t gpuarena__hit_of_many(const gpuarena *arena, uint32_
 /* A hit: a free block of the records `record` or `home`, or a quiet one. */
 GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, uint32_t record, uint32_t home, uint64_t bytes)
 {
-    if (!GPUARENA__LIKELY(!arena->streams.many)) return gpuarena__hit_of_many(arena, record, home, bytes);
+    if (GPUARENA__UNLIKELY(arena->streams.many)) return gpuarena__hit_of_many(arena, record, home, bytes);
     return gpuarena__bins_search(arena, &arena->bins, bytes);
 }
 
@@ -7354,8 +7355,8 @@ GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, u
     }
     first = &now->seen.list[one->first];
     node = gpuarena__node_at(arena, first->node);
-    if (!GPUARENA__LIKELY(node->address == one->address && node->size == (bytes | GPUARENA__EARMARKED)
-                          && node->record == record)) {
+    if (GPUARENA__UNLIKELY(node->address != one->address || node->size != (bytes | GPUARENA__EARMARKED)
+                           || node->record != record)) {
         int begins = node->size && node->address == one->address;
         uint32_t near = begins ? first->node : now->seen.list[one->below].node,
                  index = gpuarena__earmark_carve(arena, one->address, bytes, record, near);
@@ -12797,8 +12798,8 @@ GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__no
                                              gpuarena_stream stream)
 {
     uint32_t at;
-    if (!GPUARENA__LIKELY(stream != GPUARENA_ANY_STREAM && arena->streams.ordered)) return 0;
-    if (!GPUARENA__LIKELY(stream != GPUARENA_OWN_STREAM)) at = gpuarena__own_record(arena, node);
+    if (GPUARENA__UNLIKELY(stream == GPUARENA_ANY_STREAM || !arena->streams.ordered)) return 0;
+    if (GPUARENA__UNLIKELY(stream == GPUARENA_OWN_STREAM)) at = gpuarena__own_record(arena, node);
     else at = gpuarena__stream_find(arena, stream);
     return GPUARENA__LIKELY(at) ? at : GPUARENA__MULTI_STREAM;
 }
@@ -12978,13 +12979,13 @@ GPUARENA__INLINE uint32_t gpuarena__heap_take(gpuarena *arena, const gpuarena__h
         index = gpuarena__bins_search(arena, arena->streams.list[req->record].bins, bytes);
         if (gpuarena__is_loose(arena, index, req->bytes))
             index = gpuarena__better(arena, index, gpuarena__bins_search(arena, &heap->bins, bytes));
-        if (!GPUARENA__LIKELY(index)) return 0;
+        if (GPUARENA__UNLIKELY(!index)) return 0;
         node = gpuarena__node_at(arena, index);
         rest = gpuarena__node_bytes(node) - req->bytes;
         bytes = gpuarena__node_bytes(node) + arena->unit;
         at_end = rest && !gpuarena__heap_cuts(arena, heap, node, req->bytes);
-        if (!GPUARENA__LIKELY(!at_end) && !gpuarena__heap_cuts(arena, heap, node, rest)) continue;
-        if (!GPUARENA__LIKELY(!at_end)) return gpuarena__block_slice_any(arena, locked, index, req->bytes, 1);
+        if (GPUARENA__UNLIKELY(at_end) && !gpuarena__heap_cuts(arena, heap, node, rest)) continue;
+        if (GPUARENA__UNLIKELY(at_end)) return gpuarena__block_slice_any(arena, locked, index, req->bytes, 1);
         gpuarena__block_slice(arena, locked, index, node, req->bytes);
         return index;
     }
@@ -13128,17 +13129,17 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **
     gpuarena__node *node;
     uint32_t index;
     gpuarena__spin_lock_hit(&arena->lock);
-    if (!GPUARENA__LIKELY(arena->one_heap == GPUARENA__MAGIC)) { /* heaps exist now, or it was destroyed */
+    if (GPUARENA__UNLIKELY(arena->one_heap != GPUARENA__MAGIC)) { /* heaps exist now, or it was destroyed */
         gpuarena__spin_unlock_hit(&arena->lock);
         return gpuarena__alloc_heap(arena, ptr, bytes, stream, 0);
     }
-    if (!GPUARENA__LIKELY(bytes - 1 < arena->fast.max_bytes && ptr
-                          && gpuarena__find_plain(arena, NULL, stream)))
+    if (GPUARENA__UNLIKELY(bytes - 1 >= arena->fast.max_bytes || !ptr
+                           || !gpuarena__find_plain(arena, NULL, stream)))
         return gpuarena__alloc_other(arena, ptr, bytes, stream, 0);
     gpuarena__hit_request(arena, &req, bytes, 0, arena->streams.recent.record);
     index = GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req))
         ? gpuarena__hit(arena, req.record, 0, req.bytes) : 0;
-    if (!GPUARENA__LIKELY(index))         /* `stream` is not needed any more: it is the recent one */
+    if (GPUARENA__UNLIKELY(!index))        /* `stream` is not needed any more: it is the recent one */
         return gpuarena__alloc_other(arena, ptr, bytes, arena->streams.recent.stream, 0);
     node = gpuarena__node_at(arena, index);
     gpuarena__block_slice(arena, NULL, index, node, req.bytes);
@@ -13333,13 +13334,13 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
     gpuarena__node *node;
     uint32_t *slot, index;
     gpuarena__spin_lock_hit(&arena->lock);
-    if (!GPUARENA__LIKELY(arena->one_heap == GPUARENA__MAGIC)) {
+    if (GPUARENA__UNLIKELY(arena->one_heap != GPUARENA__MAGIC)) {
         gpuarena__spin_unlock_hit(&arena->lock);
         return gpuarena__free_heap(arena, ptr, stream);
     }
     node = gpuarena__lookup_node(arena, &arena->lookup, gpuarena__address(ptr), &slot);
-    if (!GPUARENA__LIKELY(node && !(node->size & arena->fast.slow_free_flags)
-                          && gpuarena__find_plain(arena, NULL, stream)))
+    if (GPUARENA__UNLIKELY(!node || node->size & arena->fast.slow_free_flags
+                           || !gpuarena__find_plain(arena, NULL, stream)))
         return gpuarena__free_other(arena, ptr, stream, node, slot);
     index = *slot;
     *slot = 0;
@@ -14254,6 +14255,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__TABLES
 #undef GPUARENA__THREAD_LOCAL
 #undef GPUARENA__UNIT
+#undef GPUARENA__UNLIKELY
 #undef GPUARENA__VM_ENTRIES
 #endif /* GPUARENA_IMPLEMENTATION */
 
