@@ -6,6 +6,7 @@
 #ifndef GPUARENA_NO_CUDA
 #include <cuda.h>
 
+#include "stress/base/progress.h"
 #include "stress/sim/base.h"
 
 /* ---- functions of the driver, which a table looks up: some of them look on, and may answer otherwise */
@@ -183,11 +184,11 @@ static void test_what_is_not_there(void)
 static void test_devices(void)
 {
     gpuarena_driver driver = fill(), untouched = GPUARENA_INIT;
-    uint64_t page = 0, before = driver.now_ns(&driver);
+    uint64_t page = 0, started_ns = progress_clock_ns(), now_ns = driver.now_ns(&driver);
     CHECK_INT(seen.wrong_look_ups, ==, 0);
     CHECK(seen.calls == 6 && seen.device == 1 && seen.place == 1 && seen.option == CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     CHECK(driver.device == 1 && driver.page_bytes == MIB(2) && !driver.peers && !driver.null_is_per_thread);
-    CHECK(before > 0 && driver.now_ns(&driver) >= before);
+    CHECK(started_ns <= now_ns && now_ns <= progress_clock_ns() && driver.per_thread == cudaStreamPerThread);
     CHECK_INT(driver.vm.create(&driver, &page, MIB(6), 0), ==, 0);
     CHECK(machine_held(cudart_machine(), 1) == MIB(6) && machine_held(cudart_machine(), 0) == 0);
     CHECK_INT(driver.vm.destroy(&driver, page, MIB(6)), ==, 0);
@@ -267,9 +268,22 @@ static gpuarena *arena_of(gpuarena_backing backing)
     CHECK_INT(gpuarena_get_device(arena, &figures), ==, GPUARENA_OK);
     CHECK_DONE(cudaGetDevice(&current));
     CHECK(figures.device == 1 && current == 1);
-    CHECK(backing == GPUARENA_BACKING_PINNED || figures.total_bytes == GIB(1));
+    CHECK(backing == GPUARENA_BACKING_PINNED ? figures.free_bytes < figures.total_bytes
+                                             : figures.total_bytes == GIB(1));
     CHECK_DONE(cudaSetDevice(0));
     return arena;
+}
+
+/* Calls of the runtime that fail. The peer's access has been enabled before, which is no failure. */
+static int call_failing(const gpuarena_driver *driver, int call)
+{
+    int mode = 77;
+    void *ptr = NULL;
+    switch (call) {
+    case 0:  return driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, &ptr, GIB(4), NULL) == 2;
+    case 1:  return driver->capture.exchange_mode(driver, &mode) == cudaErrorInvalidValue;
+    default: return driver->peer(driver, 0) == 0;
+    }
 }
 
 /* An error of ours leaves no trace; one of the caller's outlives calls of ours that succeed, and of virtual memory
@@ -293,6 +307,13 @@ static void test_last_error(void)
     CHECK_INT(gpuarena_alloc(arena, &ptr, GIB(4), NULL), ==, GPUARENA_OUT_OF_MEMORY);
     CHECK_INT(cudaGetLastError(), !=, cudaSuccess);
     CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
+    CHECK_INT(driver.peer(&driver, 0), ==, 0);
+    for (int call = 0; call < 3; call++)
+        for (int has_error = 0; has_error < 2; has_error++) {
+            if (has_error) CHECK_CODE(cudaSetDevice(99), cudaErrorInvalidDevice);
+            CHECK_INT(call_failing(&driver, call), ==, 1);
+            CHECK_INT(cudaGetLastError() != cudaSuccess, ==, has_error);
+        }
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
 }
 
@@ -367,7 +388,7 @@ static void test_async_capture(void)
 
 /* ---- calls that fail at one step of several: they leave nothing, no memory, no event, no error in the slot */
 
-typedef enum entry { OBTAIN, CREATE_EVENT, ASK_CAPTURE, RESERVE, OPEN_HANDLE, ENTRIES } entry;
+typedef enum entry { OBTAIN, CREATE_EVENT, ASK_CAPTURE, RESERVE, OPEN_HANDLE, PEER, ENTRIES } entry;
 
 static int call_entry(const gpuarena_driver *driver, entry called, gpuarena_memory kind, void **out)
 {
@@ -378,6 +399,7 @@ static int call_entry(const gpuarena_driver *driver, entry called, gpuarena_memo
     case CREATE_EVENT: return driver->events.create(driver, out);
     case ASK_CAPTURE:  return driver->capture.active(driver, NULL, &active);
     case RESERVE:      return driver->vm.reserve(driver, out, MIB(2), MIB(2));
+    case PEER:         return driver->peer(driver, 0);
     default:           return driver->ipc.open_handle(driver, handle, out);
     }
 }
@@ -404,7 +426,7 @@ static void test_not_current(void)
 {
     for (int called = 0; called < ENTRIES; called++)
         for (int kind = GPUARENA_MEMORY_DEVICE; kind <= (called == OBTAIN ? GPUARENA_MEMORY_ASYNC : 0); kind++)
-            for (uint64_t step = 1; step <= 2 - (called == OPEN_HANDLE); step++) {
+            for (uint64_t step = 1; step <= 1 + (called < OPEN_HANDLE); step++) {
                 sim *machine = machine_attach(NULL);
                 gpuarena_driver driver = fill();
                 void *out = &machine;
@@ -422,22 +444,52 @@ static void test_not_given_back(void)
 {
     gpuarena_driver driver = fill();
     void *out = NULL;
-    sim_fail_call(cudart_machine(), SIM_CALL_SET_DEVICE, 2, 0, 46);
-    CHECK_INT(driver.memory.obtain(&driver, GPUARENA_MEMORY_DEVICE, &out, MIB(2), NULL), ==, -1);
-    CHECK(!out && machine_held(cudart_machine(), 1) == MIB(2));
-    CHECK_DONE(cudaGetLastError());
+    for (int has_error = 0; has_error < 2; has_error++) {
+        CHECK_DONE(cudaSetDevice(0));
+        if (has_error) CHECK_CODE(cudaSetDevice(99), cudaErrorInvalidDevice);
+        sim_fail_call(cudart_machine(), SIM_CALL_SET_DEVICE, 2, 0, 46);
+        CHECK_INT(driver.memory.obtain(&driver, GPUARENA_MEMORY_DEVICE, &out, MIB(2), NULL), ==, -1);
+        CHECK(!out && machine_held(cudart_machine(), 1) == MIB(2) * (uint64_t)(1 + has_error));
+        CHECK_INT(cudaGetLastError() != cudaSuccess, ==, has_error);
+    }
+}
+
+/* What is not given back stays: memory that a stream may use, if the device cannot be waited for; and a pool. */
+static void test_stays(void)
+{
+    gpuarena_driver driver = fill();
+    gpuarena *arena = arena_of(GPUARENA_BACKING_ASYNC);
+    void *out = NULL;
+    CHECK_INT(driver.memory.obtain(&driver, GPUARENA_MEMORY_DEVICE, &out, MIB(2), NULL), ==, 0);
+    sim_fail_call(cudart_machine(), SIM_CALL_DEVICE_SYNCHRONIZE, 1, 0, 46);
+    CHECK_INT(driver.memory.give_back(&driver, GPUARENA_MEMORY_DEVICE, out, MIB(2), NULL), ==, 46);
+    CHECK_U64(machine_held(cudart_machine(), 1), ==, MIB(2));
+    CHECK_INT(driver.memory.give_back(&driver, GPUARENA_MEMORY_DEVICE, out, MIB(2), NULL), ==, 0);
+    CHECK_INT(gpuarena_reserve(arena, MIB(2)), ==, GPUARENA_OK);
+    sim_fail_call(cudart_machine(), SIM_CALL_FREE_ASYNC, 1, 0, 46);
+    CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_DRIVER_ERROR);
+    for (uint64_t destroyed = 0; destroyed < 2; destroyed++) {
+        sim_counters counters;
+        sim_get_counters(cudart_machine(), 1, &counters);
+        CHECK_U64(counters.calls[SIM_CALL_POOL_DESTROY], ==, destroyed);
+        if (!destroyed) CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    }
 }
 
 /* That a pool is not destroyed is no error of the call that gave the last memory back, and leaves none in the
-   slot. */
+   slot, unless the caller had one. */
 static void test_pool_stays(void)
 {
-    gpuarena *arena = arena_of(GPUARENA_BACKING_ASYNC);
-    CHECK_INT(gpuarena_reserve(arena, MIB(2)), ==, GPUARENA_OK);
-    sim_fail_call(cudart_machine(), SIM_CALL_POOL_DESTROY, 1, 0, 46);
-    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-    CHECK(sim_fail_fired(cudart_machine()));
-    CHECK_DONE(cudaGetLastError());
+    for (int has_error = 0; has_error < 2; has_error++) {
+        gpuarena *arena = arena_of(GPUARENA_BACKING_ASYNC);
+        CHECK_INT(gpuarena_reserve(arena, MIB(2)), ==, GPUARENA_OK);
+        CHECK(machine_held(cudart_machine(), 1) > 0);
+        if (has_error) CHECK_CODE(cudaSetDevice(99), cudaErrorInvalidDevice);
+        sim_fail_call(cudart_machine(), SIM_CALL_POOL_DESTROY, 1, 0, 46);
+        CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+        CHECK(sim_fail_fired(cudart_machine()));
+        CHECK_INT(cudaGetLastError() != cudaSuccess, ==, has_error);
+    }
 }
 
 /* The pool of the kind async. */
@@ -470,7 +522,8 @@ static void test_defaults(void)
     gpuarena *arena = NULL;
     gpuarena_device figures;
     uint64_t idle, total;
-    void *out = NULL;
+    float ms;
+    void *out = NULL, *event = NULL;
     CHECK_INT(gpuarena_create(NULL, &arena), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_get_device(arena, &figures), ==, GPUARENA_OK);
     CHECK_INT(figures.device, ==, 0);
@@ -478,6 +531,12 @@ static void test_defaults(void)
     CHECK_INT(driver.memory.info(&driver, (gpuarena_memory)99, &idle, &total), ==, cudaErrorNotSupported);
     CHECK_INT(driver.memory.obtain(&driver, (gpuarena_memory)99, &out, MIB(2), NULL), ==, cudaErrorNotSupported);
     CHECK(!out);
+    CHECK_INT(driver.events.create(&driver, &event), ==, 0);
+    CHECK_INT(driver.events.record(&driver, event, NULL), ==, 0);
+    CHECK_INT(driver.events.host_wait(&driver, event), ==, 0);
+    CHECK_MSG(cudaEventElapsedTime(&ms, (cudaEvent_t)event, (cudaEvent_t)event) == cudaErrorInvalidResourceHandle,
+              "events take no time");
+    CHECK_INT(driver.events.destroy(&driver, event), ==, 0);
 }
 
 /* ---- codes and absence */
@@ -584,7 +643,8 @@ static void run(void)
     static const machine_test tests[] = { { test_devices, 2, NULL }, { test_pages, 2, NULL },
                                           { test_access, 2, NULL },
                                           { test_last_error, 2, NULL }, { test_codes, 2, NULL },
-                                          { test_not_given_back, 2, "cudaFree:1=46" }, { test_defaults, 2, NULL },
+                                          { test_not_given_back, 2, "cudaFree:1+=46" }, { test_stays, 2, NULL },
+                                          { test_defaults, 2, NULL },
                                           { test_async_capture, 2, NULL }, { test_pool_stays, 2, NULL },
                                           { test_fork, 2, NULL } };
     test_what_is_not_there();                    /* first: what a table has found is not looked up again */
