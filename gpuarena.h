@@ -11766,7 +11766,6 @@ static gpuarena_failure gpuarena__peers_start(gpuarena *arena)
 /* Frees all host memory of an arena that holds no range. */
 static void gpuarena__free_host(gpuarena *arena)
 {
-    gpuarena_config config = arena->config;
     uint32_t at, times = 0;
     while (GPUARENA__LOAD(&arena->entering, ACQUIRE)) gpuarena__pause(times++);      /* callers look at it */
     gpuarena__mutex_lock(&arena->slow_mutex);
@@ -11779,7 +11778,7 @@ static void gpuarena__free_host(gpuarena *arena)
     GPUARENA_ASSERT(arena->host_bytes == sizeof *arena && "every host allocation has been freed");
     gpuarena__mutex_end(&arena->reclaim);
     gpuarena__mutex_end(&arena->slow_mutex);
-    gpuarena__host_free_raw(&config, arena, sizeof *arena);
+    gpuarena__host_free_raw(&arena->config, arena, sizeof *arena);
 }
 
 /* Gives all ranges back, unless the device is lost. 0 and an error: the driver kept one. */
