@@ -242,7 +242,8 @@
    knows that the GPU is done with it.
      - Each free has a number on its stream. An event is recorded only when another stream's miss needs one,
        or when pages are to move, and covers all frees so far. A hit records and queries nothing, except that
-       the first call on a new stream queries the events of those named to gpuarena_forget.
+       the first call on a new stream queries the events of those named to gpuarena_forget; and, before the
+       arena's table of streams grows, of threads' default streams.
      - Free blocks that wait for different streams are not joined.
      - A block used on further streams must be named to gpuarena_use before it is freed; a stream that will
        be destroyed, to gpuarena_forget first, since CUDA may give another stream the same cudaStream_t.
@@ -250,7 +251,8 @@
        If another device uses the memory, as peers do, first make a stream of the arena's device wait for that
        work (cudaStreamWaitEvent); then free the memory on this stream, or name it to gpuarena_use.
      - Each thread's per-thread default stream is a stream of its own. What that thread frees on it gets an
-       event at once; what another thread frees for it gets one at the owner's next free.
+       event at once; what another thread frees for it gets one at the owner's next free. A thread names it
+       to gpuarena_forget before the thread ends: what is freed for it later would wait for the whole device.
      - An event that fails is never taken for completed: another event or a wait for the device must decide.
        If the driver has no events, all streams count as one queue.
 
@@ -980,9 +982,9 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
      Callbacks  the observer, if one is set.
      Driver     no call, unless the contract names one. capture.exchange_mode goes around calls, and a failure
                 OUT_OF_MEMORY may call memory.info and capture.active. A call that names a stream for the
-                first time may query the events of streams that were named to gpuarena_forget. A function
-                whose contract names a call may also return DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST
-                and HOST_MEMORY, even if it makes none. */
+                first time may query the events of streams that were named to gpuarena_forget, and of threads'
+                default streams. A function whose contract names a call may also return DRIVER_ERROR,
+                CAPTURE, NOT_SUPPORTED, DEVICE_LOST and HOST_MEMORY, even if it makes none. */
 
 /* ---- life */
 
@@ -2110,7 +2112,7 @@ typedef struct gpuarena__planned {
     uint32_t first, below;                       /* of the blocks that begin at this address, and at the next
                                                     lower one: the entry whose `node` counts */
     uint32_t node;                               /* the latest block that began there; it may be gone */
-    uint32_t served;                             /* the step in which it came last */
+    uint64_t served;                             /* the step in which it came last */
 } gpuarena__planned;
 typedef struct gpuarena__sequence {
     gpuarena__planned *list;
@@ -2130,8 +2132,8 @@ typedef enum gpuarena__plan_state {
     GPUARENA__PLAN_ENDS                          /* until the step ends; nothing is earmarked any more */
 } gpuarena__plan_state;
 typedef struct gpuarena__plan {
+    uint64_t step;                               /* in which it began last */
     uint32_t kind;                               /* as gpuarena_step was told; 0: unused */
-    uint32_t step;                               /* in which it began last */
     gpuarena__plan_state state;
     uint32_t clean;                              /* so many of the latest steps were served throughout; or,
                                                     recorded, were alike but could not be planned */
@@ -2158,9 +2160,9 @@ typedef struct gpuarena__region {                /* memory for the plans' blocks
                counts as a reference */
 typedef struct gpuarena__plans {
     gpuarena__plan *now;                         /* of the step under way */
-    uint32_t step;                               /* counts the steps */
+    uint64_t step;                               /* counts the steps */
+    uint64_t missed;                             /* allocations of this step that `now` did not have */
     uint32_t cursor;                             /* in now->seen: behind the latest allocation that it had */
-    uint32_t missed;                             /* allocations of this step that it did not have */
     uint32_t astray, astray_at;                  /* the latest of those in a row, up to 4; the cursor then */
     uint32_t trial;                              /* 1: `now` serves after one step, and is recorded, too */
     uint32_t unit_log2;
@@ -4794,13 +4796,14 @@ GPUARENA__INLINE gpuarena__known *gpuarena__known_at(const gpuarena__streams *st
         ? entry : gpuarena__known_beyond(streams, at, handle, key);
 }
 
-/* Makes room for one more known stream. 0: no host memory. */
+/* Makes room for one more known stream. 0: no host memory, or no more numbers for entries. */
 static int gpuarena__known_reserve(gpuarena *arena)
 {
     gpuarena__streams *streams = &arena->streams;
     gpuarena__known *old = streams->known, *larger;
     uint32_t at, old_room = streams->known_room, room = old_room ? old_room * 2 : (uint32_t)GPUARENA__KNOWN;
     if (streams->known_count < old_room / 2) return 1;
+    if (old_room > UINT32_MAX / 2) return 0;
     larger = (gpuarena__known *)gpuarena__host_alloc(arena, room * sizeof *old);
     if (!larger) return 0;
     memset(larger, 0, room * sizeof *old);
@@ -5004,6 +5007,19 @@ static void gpuarena__hint_put(gpuarena *arena, gpuarena_stream stream, uint32_t
         at = (home + tried) % GPUARENA__HINTS;
     GPUARENA__STORE(&arena->heaps.hints[at].stream, stream, RELAXED);
     GPUARENA__STORE(&arena->heaps.hints[at].heap, heap, RELEASE);
+}
+
+/* Empties the entries of a stream that is forgotten: otherwise streams that are gone would fill the table,
+   and those in use would take each other's entries. What an empty entry hides is entered again at the next
+   miss. */
+static void gpuarena__hint_drop(gpuarena *arena, gpuarena_stream stream)
+{
+    uint32_t home = gpuarena__hint_of(stream), tried, at;
+    for (tried = 0; tried < 4; tried++) {
+        at = (home + tried) % GPUARENA__HINTS;
+        if (arena->heaps.hints[at].stream == stream)
+            GPUARENA__STORE(&arena->heaps.hints[at].heap, 0, RELEASE);
+    }
 }
 
 /* The heap that a stream may have; NULL: none is known. Without a lock: find_plain tells if it is. */
@@ -5267,16 +5283,16 @@ static int gpuarena__resolve_events(gpuarena *arena, uint32_t but)
 
 /* ---- records */
 
-/* A record for a new stream: one that nothing refers to, or a new one at the end of the list. 0: no host
-   memory. */
-static uint32_t gpuarena__stream_vacant(gpuarena *arena)
+/* A record that nothing refers to; 0: there is none. The events of forgotten streams are queried; own 1: and
+   those of threads' own streams, since a thread may have ended. */
+static uint32_t gpuarena__stream_unused(gpuarena *arena, int own)
 {
     gpuarena__streams *streams = &arena->streams;
     uint32_t at;
     for (at = 1; at < streams->count; at++) {
         gpuarena__stream *stream = &streams->list[at];
-        if (stream->state == GPUARENA__CLOSED && !stream->home && stream->first_event && !streams->captured)
-            (void)gpuarena__stream_poll(arena, at);
+        if ((stream->state == GPUARENA__CLOSED || (own && stream->key)) && !stream->home
+            && stream->first_event && !streams->captured) (void)gpuarena__stream_poll(arena, at);
         if (stream->use_count || stream->ref_count || stream->guest_count || gpuarena__has_blocks(arena, at))
             continue;
         if (stream->home && (stream->home == at || stream->state == GPUARENA__OPEN)) continue;
@@ -5286,6 +5302,17 @@ static uint32_t gpuarena__stream_vacant(gpuarena *arena)
         stream->under = stream->home = 0;
         return at;
     }
+    return 0;
+}
+
+/* A record for a new stream: one that nothing refers to, or a new one at the end of the list. 0: no host
+   memory. */
+static uint32_t gpuarena__stream_vacant(gpuarena *arena)
+{
+    gpuarena__streams *streams = &arena->streams;
+    uint32_t at = gpuarena__stream_unused(arena, 0);
+    if (!at && streams->own_known && streams->count == streams->room) at = gpuarena__stream_unused(arena, 1);
+    if (at) return at;
     if (!GPUARENA__RESERVE(arena, gpuarena__stream, streams->list, streams->count, 1, streams->room))
         return 0;
     memset(&streams->list[streams->count], 0, sizeof *streams->list);
@@ -8281,7 +8308,7 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
         return;
     }
     plans->given_bytes += gpuarena__above(reserved, arena->stats.reserved_bytes);
-    plans->cursor = plans->missed = plans->astray = 0;
+    plans->missed = plans->cursor = plans->astray = 0;
     plans->moved_count = arena->stats.remapped_page_count + arena->stats.release_count;
     plans->fresh.count = 0;
     plans->fresh.serial = arena->serial;
@@ -13751,6 +13778,7 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
         own->state = GPUARENA__CLOSED;
     }
     gpuarena__known_drop(&arena->streams, gpuarena__known_of(arena, stream));
+    gpuarena__hint_drop(arena, stream);
     if (record) gpuarena__streams_changed(arena);
     return gpuarena__end(arena, gpuarena__outcome(arena, &error, 0, stream));
 }
