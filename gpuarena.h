@@ -6174,11 +6174,12 @@ static uint32_t gpuarena__hole_cut(gpuarena *arena, uint64_t begin, uint64_t end
     return gpuarena__block_carve(arena, index, begin, end - begin, gpuarena__hole_list);
 }
 
-/* Claims whole pages of a quiet free block, so that the driver can be asked about them. Takes up to two
-   nodes. Returns their node, a chain of one; or 0 and an error: there is no host memory. */
-static uint32_t gpuarena__block_claim(gpuarena *arena, uint64_t begin, uint64_t bytes, gpuarena__error *error)
+/* Claims whole pages of a quiet free block, so that the driver can be asked about them. What is left of the
+   block below them keeps its node. Takes up to two nodes. Returns the pages' node, a chain of one; or 0 and
+   an error: there is no host memory. */
+static uint32_t gpuarena__block_claim(gpuarena *arena, uint32_t index, uint64_t begin, uint64_t bytes,
+                                      gpuarena__error *error)
 {
-    uint32_t index = gpuarena__node_around(arena, begin);
     if (gpuarena__node_bytes(gpuarena__node_at(arena, index)) > bytes && !gpuarena__nodes_reserve(arena, 2))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     gpuarena__free_remove(arena, index);
@@ -6545,7 +6546,7 @@ static uint64_t gpuarena__quiet_pages(const gpuarena *arena, uint64_t begin, uin
 typedef struct gpuarena__idle_walk {
     uint64_t begin, end, address, page_count;
     uint32_t is_large;
-    uint32_t next;                               /* the chain's next block */
+    uint32_t block, next;                        /* the block that has them, and the chain's next one */
     const gpuarena__range *range;                /* of this block; and its pages that are left */
     uint64_t low, high;
 } gpuarena__idle_walk;
@@ -6579,7 +6580,8 @@ static int gpuarena__idle_next(const gpuarena *arena, gpuarena__idle_walk *at)
             at->is_large = count > 1;
         }
         if (at->page_count || !at->next) return at->page_count != 0;
-        node = gpuarena__node_at(arena, at->next);
+        at->block = at->next;
+        node = gpuarena__node_at(arena, at->block);
         at->next = node->as.chain.link;
         at->range = gpuarena__range_of(arena, node->address);
         if (!at->range->pages) continue;
@@ -6611,6 +6613,16 @@ static uint32_t gpuarena__chain_sort(const gpuarena *arena, uint32_t first, uint
     return sorted;
 }
 
+/* The quiet free blocks of at least `least` bytes, the highest first, as a chain; 0: there is none, or no
+   page is idle. */
+static uint32_t gpuarena__chain_highest(const gpuarena *arena, uint64_t least)
+{
+    uint32_t chain = arena->paged.idle_count ? gpuarena__chain(arena, 0, least, UINT64_MAX) : 0,
+             index, count = 0;
+    for (index = chain; index; index = gpuarena__node_at(arena, index)->as.chain.link) count++;
+    return chain ? gpuarena__chain_sort(arena, chain, count, &index) : 0;
+}
+
 /* Claims up to `count` quiet idle handles of one page outside [begin, end), the highest first, since large
    blocks lie at low addresses. For a move it takes the smallest run that has them all, if there is one,
    and of the last run its lowest pages: so few holes are left. Returns the number of their pages; *claimed:
@@ -6619,12 +6631,9 @@ static uint64_t gpuarena__pages_claim(gpuarena *arena, uint64_t count, uint64_t 
                                       int to_move, uint32_t *claimed, gpuarena__error *error)
 {
     uint64_t page = arena->paged.page_bytes, found = 0, best = 0;
-    uint32_t chain = gpuarena__chain(arena, 0, page, UINT64_MAX), index, length = 0;
+    uint32_t chain = count ? gpuarena__chain_highest(arena, page) : 0;
     gpuarena__idle_walk at;
     *claimed = 0;
-    if (!chain || !count) return 0;
-    for (index = chain; index; index = gpuarena__node_at(arena, index)->as.chain.link) length++;
-    chain = gpuarena__chain_sort(arena, chain, length, &index);
     at = gpuarena__idle_begin(arena, chain, begin, end);
     while (to_move && gpuarena__idle_next(arena, &at))
         if (!at.is_large && at.page_count >= count && (!best || at.page_count < best)) best = at.page_count;
@@ -6633,7 +6642,7 @@ static uint64_t gpuarena__pages_claim(gpuarena *arena, uint64_t count, uint64_t 
         uint64_t taken = gpuarena__min(at.page_count, count - found);
         if (at.is_large || (best && at.page_count != best)) continue;
         if (!to_move) at.address += (at.page_count - taken) * page;
-        *claimed = gpuarena__block_claim(arena, at.address, taken * page, error);
+        *claimed = gpuarena__block_claim(arena, at.block, at.address, taken * page, error);
         if (!*claimed) break;
         found += taken;
         claimed = &gpuarena__node_at(arena, *claimed)->as.chain.link;
@@ -6650,7 +6659,7 @@ static uint64_t gpuarena__large_find(const gpuarena *arena, uint64_t count, uint
     uint64_t page = arena->paged.page_bytes, all = 0;
     gpuarena__idle_walk at;
     best->page_count = 0;
-    if (!arena->paged.large_count) return 0;
+    if (!arena->paged.large_count || !arena->paged.idle_count) return 0;
     at = gpuarena__idle_begin(arena, gpuarena__chain(arena, 0, 2 * page, UINT64_MAX), begin, end);
     while (gpuarena__idle_next(arena, &at)) {
         int is_better = at.page_count > best->page_count;
@@ -6660,6 +6669,24 @@ static uint64_t gpuarena__large_find(const gpuarena *arena, uint64_t count, uint
         if (is_better || (at.page_count == best->page_count && at.address > best->address)) *best = at;
     }
     return all;
+}
+
+/* Claims up to `count` quiet idle handles of so many pages outside [begin, end), the highest first. Returns
+   their chain. An error: no host memory to claim all. */
+static uint32_t gpuarena__large_claim(gpuarena *arena, uint64_t pages, uint64_t count, uint64_t begin,
+                                      uint64_t end, gpuarena__error *error)
+{
+    uint64_t page = arena->paged.page_bytes;
+    uint32_t claimed = 0, *link = &claimed;
+    gpuarena__idle_walk at;
+    at = gpuarena__idle_begin(arena, gpuarena__chain_highest(arena, 2 * page), begin, end);
+    for (; count && gpuarena__idle_next(arena, &at); count -= at.is_large && at.page_count == pages) {
+        if (!at.is_large || at.page_count != pages) continue;
+        *link = gpuarena__block_claim(arena, at.block, at.address, pages * page, error);
+        if (!*link) break;
+        link = &gpuarena__node_at(arena, *link)->as.chain.link;
+    }
+    return claimed;
 }
 
 /* The bytes that could be released or moved: idle segments, spare pages and whole free pages. quiet 1: only
@@ -6711,8 +6738,10 @@ static int gpuarena__claimed_release(gpuarena *arena, uint32_t index, gpuarena__
     return done;
 }
 
-/* Releases quiet idle large handles outside [begin, end) until `count` pages or more have gone. Returns how
-   many have. An error: the driver failed, or there is no host memory. */
+/* Releases quiet idle large handles outside [begin, end) until `count` pages or more have gone, in the order
+   of large_find: as long as the largest do not suffice, it finds one after the other of the same size, which
+   are claimed at once. Returns how many pages have gone. An error: the driver failed, or there is no host
+   memory. */
 static uint64_t gpuarena__large_release(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
                                         gpuarena__error *error)
 {
@@ -6721,8 +6750,9 @@ static uint64_t gpuarena__large_release(gpuarena *arena, uint64_t count, uint64_
     uint32_t claimed;
     if (gpuarena__ask_capturing(arena, error)) return 0;
     while (gone < count && gpuarena__large_find(arena, count - gone, begin, end, &large)) {
+        uint64_t most = gpuarena__max(1, (count - gone) / large.page_count);
         if (!gpuarena__spares_reserve(arena, 1)) claimed = gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-        else claimed = gpuarena__block_claim(arena, large.address, large.page_count * page, error);
+        else claimed = gpuarena__large_claim(arena, large.page_count, most, begin, end, error);
         if (!claimed || !gpuarena__claimed_release(arena, claimed, error)) break;
         gone = (before - arena->stats.reserved_bytes) / page;
     }
