@@ -6784,9 +6784,8 @@ static uint64_t gpuarena__movable(gpuarena *arena, const gpuarena__commit *commi
     gpuarena__idle_walk large;
     if (gpuarena__ask_capturing(arena, NULL)) return 0;
     (void)gpuarena__resolve_all(arena);
-    for (; record < arena->streams.count; record++)
-        while (gpuarena__quiet_pages(arena, begin, end) < count && gpuarena__host_wait_for(arena, record))
-            continue;
+    while (record < arena->streams.count && gpuarena__quiet_pages(arena, begin, end) < count)
+        while (record < arena->streams.count && !gpuarena__host_wait_for(arena, record)) record++;
     return gpuarena__min(count, gpuarena__quiet_pages(arena, begin, end)
                                 - gpuarena__large_find(arena, 1, begin, end, &large));
 }
@@ -12557,7 +12556,7 @@ static uint32_t gpuarena__stage_device_wait(gpuarena *arena, gpuarena__request *
 static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     gpuarena__error *error = &miss->error;
-    uint32_t record, index = 0;
+    uint32_t record = 1, index = 0;
     int waited = 0, asks = arena->config.streams != GPUARENA_STREAMS_SAME;
     if (gpuarena__is_paged(arena, req) ? gpuarena__idle_segments(arena, 0) != 0
                                         : req->alignment > arena->unit || arena->config.headroom_bytes)
@@ -12565,15 +12564,15 @@ static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__reque
     if (!index) index = gpuarena__release_for(arena, req, 0, error);
     if (index || !gpuarena__is_paged(arena, req) || error->result != GPUARENA_OUT_OF_MEMORY) return index;
     index = gpuarena__pages_grow(arena, req, error);      /* earlier stages may have made some quiet */
-    for (record = 1; record < arena->streams.count && !index && asks; record++)
-        while (!index && error->result != GPUARENA_CAPTURE
-               && (gpuarena__may_move(arena, req, error)
-                   || gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC))
-               && gpuarena__host_wait_for(arena, record)) {
-            waited = 1;
-            index = gpuarena__look(arena, req);
-            if (!index) index = gpuarena__pages_grow(arena, req, error);
-        }
+    while (!index && asks && error->result != GPUARENA_CAPTURE
+           && (gpuarena__may_move(arena, req, error)
+               || gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC))) {
+        while (record < arena->streams.count && !gpuarena__host_wait_for(arena, record)) record++;
+        if (record >= arena->streams.count) break;
+        waited = 1;
+        index = gpuarena__look(arena, req);
+        if (!index) index = gpuarena__pages_grow(arena, req, error);
+    }
     arena->stats.wait_count += index && waited;
     return index;
 }
