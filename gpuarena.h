@@ -13509,23 +13509,24 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
     return 1;
 }
 
-/* The end to which a live block may be extended: over its room, and over free memory and holes that the
-   request may use. yielded 1: also over what is earmarked for plans, if that is of its stream or quiet. */
-static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__request *req, uint32_t index,
-                                 int yielded)
+/* Tells whether a live block may be extended to the request's bytes: over its room, and over free memory and
+   holes that the request may use. yielded 1: also over what is earmarked for plans, if that is of its stream
+   or quiet. */
+static int gpuarena__may_extend(const gpuarena *arena, const gpuarena__request *req, uint32_t index,
+                                int yielded)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index), *next;
-    uint64_t end = node->address + gpuarena__node_bytes(node);
+    uint64_t bytes = gpuarena__node_bytes(node);
     int room = (node->size & GPUARENA__KEPT) != 0;
-    for (; node->next; node = next, room = 0) {
+    for (; bytes < req->bytes && node->next; node = next, room = 0) {
         next = gpuarena__node_at(arena, node->next);
         if (!room && !gpuarena__is_usable(arena, req, next)
             && !(yielded && gpuarena__is_earmarked(next)
                  && (next->record == req->record || next->ticket <= arena->streams.list[next->record].quiet)))
-            break;
-        end += gpuarena__node_bytes(next);
+            return 0;
+        bytes += gpuarena__node_bytes(next);
     }
-    return end;
+    return bytes >= req->bytes;
 }
 
 /* Joins a live block with the free ones behind it, up to `end`. Takes one reserved node. */
@@ -13560,7 +13561,7 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     const gpuarena__node *next;
     int done;
     if (node->size & GPUARENA__KEPT) room += gpuarena__node_bytes(gpuarena__node_at(arena, node->next));
-    if (gpuarena__extent(arena, req, index, 0) < end)
+    if (!gpuarena__may_extend(arena, req, index, 0))
         return gpuarena__set_reason(error, GPUARENA_REASON_NEIGHBOUR);
     if (!gpuarena__nodes_keep(arena, 4)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     gpuarena__room_end(arena, index);
@@ -13572,7 +13573,7 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     if (node->as.live.serial != serial || !gpuarena__node_live(node))    /* another thread has freed it */
         return gpuarena__set_error(error, GPUARENA_OK);
     /* part of it may have failed to unmap, or was taken by other threads */
-    if (done && gpuarena__extent(arena, req, index, 0) < end)
+    if (done && !gpuarena__may_extend(arena, req, index, 0))
         done = gpuarena__set_reason(error, GPUARENA_REASON_NEIGHBOUR);
     if (done) gpuarena__block_extend(arena, index, end);     /* commit_run has left nodes for it */
     next = gpuarena__node_at(arena, node->next);
@@ -13664,7 +13665,7 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         freed = arena->stats.free_count;
         done = gpuarena__block_grow(arena, index, req, error);
         if (done || error->result != GPUARENA_OUT_OF_MEMORY) break;
-        again = gpuarena__extent(arena, req, index, 1) >= node->address + req->bytes
+        again = gpuarena__may_extend(arena, req, index, 1)
             && gpuarena__plans_yield(arena, 0);  /* plans may have what is behind it */
         if (again) continue;
         lack = gpuarena__resize_need(arena, index, req->bytes, &idle);
