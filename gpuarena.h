@@ -198,12 +198,13 @@
    THE WAY OF ONE ALLOCATION. A request is rounded up to config.alignment. Free blocks are kept in bins by
    size, eight bins for each power of two. In the request's own bin up to eight blocks are compared, and the
    tightest that fits is taken, to a precision of 1/512 of the size. If none fits, the next larger occupied
-   bin serves the request. This is constant time however many blocks are free. (In paged arenas requests of a
-   page and more take the smallest free block that fits, and those of config.large_bytes and more the lowest,
-   from trees in O(log free blocks).) With several streams the memory that waits for the request's own stream
-   is searched before quiet memory; but if the block found there would leave a rest shorter than the request,
-   it is compared with the best quiet block. If no block is found, these stages are tried in order, and
-   counted in the statistics. The table gpuarena__stages in the section slow names the function of each:
+   bin serves the request. This search is constant time however many blocks are free. (Blocks of a bin beyond
+   135 are in a tree, and reach it and leave it in O(log free blocks). In paged arenas requests of a page and
+   more take the smallest free block that fits, and those of config.large_bytes and more the lowest, from
+   such trees.) With several streams the memory that waits for the request's own stream is searched before
+   quiet memory; but if the block found there would leave a rest shorter than the request, it is compared
+   with the best quiet block. If no block is found, these stages are tried in order, and counted in the
+   statistics. The table gpuarena__stages in the section slow names the function of each:
        1. look at every free block that may fit: aligned ones, the rest of the own bin, and runs of adjacent
           blocks that are quiet or the stream's own
        2. if a run would do but for other streams: record events behind the frees of all streams, make quiet
@@ -431,15 +432,17 @@
    FORKED there, or DRIVER_ERROR if the use was not this header's. At process exit, after the runtime has shut
    down, frees and gpuarena_destroy succeed, because the memory is gone with the context.
 
-   COST. Allocations and frees without a driver call take constant time, amortised over the doubling of host
-   tables; in paged arenas, of a page and more, O(log free blocks); on a stream that is new, or whose record
-   serves another stream by now, O(streams). Host memory: 64 bytes for each block, live or free, and each of
-   its uses; 16 to 32 bytes for each live block; 5 bytes for each 2 MiB reserved, or 17 for each 2 MiB of
-   paged addresses; with several streams, about 15 KiB for each, reused when nothing waits for an old one;
-   once there are heaps, 15 KiB more for each stream, and about 17 KiB for each of at most 16 heaps; up to 96
-   bytes for each stream that was named and is not forgotten; up to 80 bytes for each allocation of the
-   longest step, for each kind that gpuarena_step was told of and once more, and up to 1 KiB for each while a
-   plan is made; and about 50 KiB for each arena. */
+   COST. Hits and frees take constant time, amortised over the doubling of host tables; where a bin has more
+   than 135 blocks, and in paged arenas for a page and more, O(log free blocks); a free also O(uses of the
+   block), and more where memory may go back: see gpuarena_free. On a stream that is new, or whose record
+   serves another stream by now, a call takes O(streams), and on an arena's second stream O(blocks). A
+   miss looks at all free blocks, and so does a request that fails. Host memory: 64 bytes for each block,
+   live or free, and each of its uses; 16 to 32 bytes for each live block; 5 bytes for each 2 MiB reserved,
+   or 17 for each 2 MiB of paged addresses; with several streams, about 15 KiB for each, reused when nothing
+   waits for an old one; once there are heaps, 15 KiB more for each stream, and about 17 KiB for each of at
+   most 16 heaps; up to 96 bytes for each stream that was named and is not forgotten; up to 80 bytes for
+   each allocation of the longest step, for each kind that gpuarena_step was told of and once more, and up
+   to 1 KiB for each while a plan is made; and about 50 KiB for each arena. */
 
 #ifndef GPUARENA_H
 #define GPUARENA_H
@@ -977,7 +980,8 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
                 zero).
      Failure    changes nothing, except that pending memory may have become quiet, and writes no output. It is
                 recorded: see gpuarena_last_failure.
-     Cost       constant, amortised, without the time that driver and host memory functions take.
+     Cost       constant, amortised, without the time that driver and host memory functions take. A call that
+                asks other arenas of the tree for idle memory also takes O(arenas x arenas).
      Threads    any thread, any time.
      Callbacks  the observer, if one is set.
      Driver     no call, unless the contract names one. capture.exchange_mode goes around calls, and a failure
@@ -1039,10 +1043,11 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
    *ptr becomes device memory aligned to config.alignment. bytes 0 is OK and gives NULL.
      Results    OUT_OF_MEMORY (see failure.reason).
      Failure    leaves what THE WAY OF ONE ALLOCATION says at its end.
-     Cost       constant on a hit; of a page and more in paged arenas, O(log free blocks). A miss goes through
-                the stages of the manual: O(free blocks + segments), for paged arenas O(free blocks + holes +
-                idle pages) and a driver call or two for each page; with several streams or at the limit also
-                O(blocks) for each stream that is waited for.
+     Cost       constant on a hit; O(log free blocks) where a bin has more than 135 blocks, and in paged
+                arenas for a page and more. A miss goes through the stages of the manual: O(free blocks and
+                their uses + segments + streams), for paged arenas also O(holes + idle pages), O(n x log n)
+                for n idle blocks if pages move, and a driver call or two for each page; with several streams
+                or at the limit also O(blocks + streams) for each wait.
      Driver     on a miss, entries of all groups. */
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
                                             gpuarena_stream stream);
@@ -1093,7 +1098,8 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
                 also clear. While reserved memory is above a lowered limit, by config.release, and for a block
                 with a segment of its own, the calls that release idle memory. If one fails, the block is
                 free nevertheless, driver_error_count rises, and a later call releases the segment.
-     Cost       as of a hit. With a release O(segments), paged O(streams + free blocks). A refused free:
+     Cost       as of a hit, and O(uses of the block). Above a lowered limit, and with release IDLE and AGE,
+                O(segments + free blocks), paged O(streams + free blocks x log free blocks). A refused free:
                 O(arenas x log segments + blocks in 2 MiB + 2 MiB pages in the block). */
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream);
 
@@ -1103,7 +1109,7 @@ GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_
    GPUARENA_ANY_STREAM says that all uses are over. Without driver events this does nothing.
      Results    INVALID_ARGUMENT (GPUARENA_ANY_STREAM), FOREIGN_POINTER, WRONG_ARENA, DOUBLE_FREE (the memory
                 is free), HOST_MEMORY.
-     Cost       O(log segments + blocks in 2 MiB + uses of the block). */
+     Cost       O(log segments + blocks in 2 MiB + 2 MiB pages in the block + uses of the block). */
 GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, gpuarena_stream stream);
 
 /* Call this before a stream is destroyed. An event is recorded behind the stream's work so far, and the
@@ -1151,7 +1157,8 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
                 released; or it refused a page, and the release ended there. HOST_MEMORY: releasing part of a
                 free block takes some. CAPTURE, DEVICE_LOST: the release ended there. A refusal in a sub-arena
                 is counted in that arena's statistics alone.
-     Cost       O(segments x log segments + free blocks). Driver: the groups memory, vm, events, capture. */
+     Cost       O(n x log n) for n segments, free blocks and idle pages; and O(streams).
+     Driver     the groups memory, vm, events, capture. */
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes);
 
 /* Sets the limit to exactly `bytes`: see THE LIMIT. 0 means zero bytes; GPUARENA_NO_LIMIT means no limit. The
@@ -1159,7 +1166,8 @@ GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes,
    exceed their parent's.
      Results    as gpuarena_trim, from the release of idle memory above the limit, which is in force
                 nevertheless. stats.excess_bytes is the memory above it that remains.
-     Cost       O(segments x log segments + free blocks). Driver: the groups memory, vm, events, capture. */
+     Cost       O(n x log n) for n segments, free blocks and idle pages; and O(streams).
+     Driver     the groups memory, vm, events, capture. */
 GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes);
 
 /* Frees every live block, each as gpuarena_free on this stream would. Segments are kept.
@@ -1187,10 +1195,10 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
    evaluation, a batch of one shape. `kind` tells sequences apart that differ, and is chosen by the caller; 0:
    the repetition before ends, and none begins. See PLANS in the manual.
      Results    OK. That no plan can be made, for lack of host memory or for the configuration, is no failure.
-     Cost       O(allocations of a step) while a sequence is recorded; when a plan is made, and when it is
-                packed, at once or after it has given up its memory, about 3 ms for 1,000 allocations of a
-                training step; where blocks live at random up to 0.1 s, or 25 ms for 1,000 if that is more,
-                after which packing is given up; else constant.
+     Cost       O(allocations of a step) while a sequence is recorded; when a plan is made, or turns out not
+                to fit, and when it is packed, at once or after it has given up its memory, about 3 ms for
+                1,000 allocations of a training step; where blocks live at random up to 0.1 s, or 25 ms for
+                1,000 if that is more, after which packing is given up; else constant.
      Driver     when a plan is made or packed, the groups vm and events, capture.active and memory.info: idle
                 pages move, and those beyond the peak go back. */
 GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind);
@@ -1259,6 +1267,7 @@ GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_sha
                 driver's page, or more than it lacks), OUT_OF_MEMORY (DRIVER_REFUSED).
      Failure    of vm.map, vm.access or vm.destroy: only gpuarena_import_end may follow. Otherwise the call
                 may be made again.
+     Cost       O(imports).
      Driver     fd.to_page, vm.map, vm.access, vm.destroy. */
 GPUARENA_API gpuarena_result gpuarena_import_fd(gpuarena *arena, void *ptr, int fd, uint64_t bytes);
 
@@ -1266,6 +1275,7 @@ GPUARENA_API gpuarena_result gpuarena_import_fd(gpuarena *arena, void *ptr, int 
      Results    INVALID_ARGUMENT (ptr is no import of this arena). DRIVER_ERROR, CAPTURE, NOT_SUPPORTED: the
                 driver refused; the memory must not be used any more, and the call may be made again. OK if
                 the device is lost.
+     Cost       O(imports).
      Driver     ipc.close_handle; or vm.unmap, vm.destroy, vm.release. */
 GPUARENA_API gpuarena_result gpuarena_import_end(gpuarena *arena, void *ptr);
 
