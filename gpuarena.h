@@ -142,6 +142,10 @@
        memory is stranded, except for plans. Where 256 MiB or more are needed in one place they have so only
        while more is stranded than 1/512 of what limit and device leave, or than three quarters of the share
        config.idle_fraction of the peak.
+     - If what is live and stranded, and what a gap lacks, exceed the peak and the share together, no move of
+       pages keeps reserved memory within these, and each leaves more stranded. So pages move then only as far
+       as idle ones exceed a quarter of the share. This holds for requests of two pages and more, for gaps
+       that lack at most half of the share, and while no plan has memory.
      - Requests of a page and more take the smallest free block that fits, so little is left between blocks.
        Requests of config.large_bytes and more take the lowest one, so large blocks lie at low addresses
        and idle pages gather at high ones. With one stream, such a request of whole pages that gets new ones
@@ -6815,16 +6819,32 @@ static uint64_t gpuarena__idle_part(const gpuarena *arena, uint64_t peak)
     return arena->config.idle_fraction > 0 ? (uint64_t)((double)peak * arena->config.idle_fraction) : 0;
 }
 
-/* The number of pages that may be created for a place before idle pages move. An arena with one stream gets
-   its idle part bit by bit; what a plan obtains has none. */
-static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t bytes)
+/* Tells whether new pages spare idle ones in a place that lacks so many bytes. If what is live and stranded,
+   and what the place lacks, exceed the peak and its idle part, no move keeps reserved memory within these,
+   and each leaves more stranded.
+   Measured in stress/RESULTS.md, Where stranded memory fills the idle share. */
+static int gpuarena__spares_idle(const gpuarena *arena, uint64_t bytes, uint64_t lack, uint64_t peak)
 {
-    uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + bytes),
-             idle = gpuarena__idle_part(arena, share),
+    uint64_t idle = gpuarena__idle_part(arena, peak);
+    return !arena->plans.region_count && bytes >= 2 * arena->paged.page_bytes && lack <= idle / 2
+        && arena->stats.live_bytes + gpuarena__stranded(arena) + lack > peak + idle;
+}
+
+/* The number of pages that may be created before idle ones move, for a place of so many bytes, of which
+   `lack` have no memory. An arena with one stream gets its idle part bit by bit; what a plan obtains has
+   none. If idle pages are spared, a quarter of the part may stay idle. */
+static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t bytes, uint64_t lack)
+{
+    uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + bytes), least = 0,
+             part = gpuarena__idle_part(arena, share), idle = part,
              moved = arena->stats.remapped_page_count * arena->paged.page_bytes;
     if (!arena->streams.many && arena->config.idle_fraction < 1)
         idle = gpuarena__min(idle, idle / 4 + moved / 2);
-    if (arena->plans.making != GPUARENA__MAKES_REGION) share += idle;
+    if (arena->plans.making != GPUARENA__MAKES_REGION) {
+        if (gpuarena__spares_idle(arena, bytes, lack, share))
+            least = arena->stats.live_bytes + gpuarena__stranded(arena) + lack + part / 4;
+        share = gpuarena__max(share + idle, least);
+    }
     return gpuarena__above(share, arena->stats.reserved_bytes) / arena->paged.page_bytes;
 }
 
@@ -6876,7 +6896,7 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
     commit->first = arena->paged.spare_count;
     commit->spare = gpuarena__min(commit->need, commit->first - large_spares);
     left = commit->need - commit->spare;
-    share = gpuarena__commit_share(arena, commit->end - commit->begin);
+    share = gpuarena__commit_share(arena, commit->end - commit->begin, left * page);
     commit->create = gpuarena__min(left, room);
     if (commit->may_move && left > share)
         commit->create = gpuarena__min(commit->create,
@@ -7148,8 +7168,10 @@ static int gpuarena__place_have(gpuarena *arena, const gpuarena__request *req, g
     uint64_t need = gpuarena__segment_bytes(arena, req, 0), page = arena->paged.page_bytes, made, lack;
     if (!need) return gpuarena__set_reason(error, GPUARENA_REASON_TOO_LARGE);
     if (gpuarena__place_find(arena, req, 0, place)) {
-        made = gpuarena__min(gpuarena__room(arena, NULL) / page, gpuarena__commit_share(arena, req->bytes));
-        if (place->page_count <= arena->paged.spare_pages + made || !gpuarena__resolve_all(arena)
+        lack = gpuarena__above(place->page_count, arena->paged.spare_pages);
+        made = gpuarena__min(gpuarena__room(arena, NULL) / page,
+                             gpuarena__commit_share(arena, req->bytes, lack * page));
+        if (lack <= made || !gpuarena__resolve_all(arena)
             || gpuarena__place_find(arena, req, 0, place)) return 1;
     }
     lack = gpuarena__above(gpuarena__whole(req->bytes, page), gpuarena__idle_bytes(arena, 0));
@@ -12396,7 +12418,7 @@ static int gpuarena__commit_waits(gpuarena *arena, const gpuarena__request *req,
     uint64_t begin = place->begin, end = begin + req->bytes, move,
              left = gpuarena__above(place->page_count, arena->paged.spare_pages),
              share = gpuarena__min(gpuarena__room(arena, NULL) / arena->paged.page_bytes,
-                                   gpuarena__commit_share(arena, req->bytes));
+                                   gpuarena__commit_share(arena, req->bytes, left * arena->paged.page_bytes));
     if (arena->config.idle_fraction >= 1 || left <= share) return 0;
     move = gpuarena__min(left - share, gpuarena__idle_pages(arena, begin, end));
     return move > gpuarena__quiet_pages(arena, begin, end);
@@ -12676,7 +12698,7 @@ static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, g
     if (req->flags & GPUARENA_ALLOC_DEDICATED        /* what is earmarked cannot serve it, only make room */
         && gpuarena__segment_bytes(arena, req, 0) <= room) return 0;
     if (gpuarena__is_paged(arena, req) && (!now || now->state == GPUARENA__PLAN_RECORDS || now->packed)) {
-        count = gpuarena__min(gpuarena__commit_share(arena, req->bytes), room / page);
+        count = gpuarena__min(gpuarena__commit_share(arena, req->bytes, req->bytes), room / page);
         if ((count + gpuarena__idle_known(arena)) * page >= req->bytes) return 0;
     }
     miss->again = gpuarena__plans_yield(arena, 0) != 0;
