@@ -203,7 +203,7 @@
    size, eight bins for each power of two. In the request's own bin up to eight blocks are compared, and the
    tightest that fits is taken, to a precision of 1/512 of the size. If none fits, the next larger occupied
    bin serves the request. This search is constant time however many blocks are free. (Blocks of a bin beyond
-   135 are in a tree, and reach it and leave it in O(log free blocks). In paged arenas requests of a page and
+   135 are in a tree, which they enter and leave in O(log free blocks). In paged arenas requests of a page and
    more take the smallest free block that fits, and those of config.large_bytes and more the lowest, from
    such trees.) With several streams the memory that waits for the request's own stream is searched before
    quiet memory; but if the block found there would leave a rest shorter than the request, it is compared
