@@ -28,10 +28,10 @@
      - It never prints, aborts, exits or starts a thread, and never reads or writes device memory, except that
        config.scrub has the driver clear it.
      - It does not know what a kernel touches: memory used on another stream than the one it is freed on is
-       named by gpuarena_use, and what a graph will use is allocated between gpuarena_capture_begin and _end.
+       named by gpuarena_use, and a graph's memory is allocated between gpuarena_capture_begin and _end.
      - It does not move live blocks. Free memory that lies in pieces between them is made one block by moving
        whole pages, where the device has virtual memory; elsewhere, and in parts of pages, it stays in pieces.
-     - It does not limit what others take: the context, kernels, libraries and other processes.
+     - It does not limit other users of the device: the context, kernels, libraries and other processes.
      - It cannot tell a stale pointer from a fresh one once the address has been handed out again.
 
    >>toc ================================================================================================
@@ -44,19 +44,19 @@
      >>api      every call, a contract each            >>release  how much is released, and when
      >>impl     includes and private macros            >>scrub    clearing blocks, in a stream's order
      >>bits     rounding, powers of two, text, spins   >>parse    configuration as text
-     >>structs  what sections work on, invariants      >>registry which arenas there are, and fork
+     >>structs  shared structures, their invariants    >>registry which arenas there are, and fork
      >>host     host memory                            >>stats    largest free, derived figures
      >>lock     the locks, who is in a callback        >>failure  why, in numbers and in words
      >>nodes    the blocks' records, in chunks         >>dump     walk and report
-     >>tags     names, and what is live by each        >>check    every invariant, by name
+     >>tags     names, and the live bytes of each      >>check    every invariant, by name
      >>tree     free blocks in order                   >>cuda     the driver table over CUDA
      >>bins     free blocks by size                    >>enter    in and out
      >>lookup   pointer to block                       >>family   sub-arenas reclaim from each other
      >>block    split, join, take, free                >>share    between processes and devices
      >>driver   how its entries are called             >>life     create, destroy
      >>limit    what may be reserved, here and above   >>slow     the stages of an allocation
-     >>range    what the driver gives, and back        >>memory   alloc, free
-     >>stream   what waits for what; captures          >>resize   in place, or not at all
+     >>range    memory of the driver, and back         >>memory   alloc, free
+     >>stream   order between streams; captures        >>resize   in place, or not at all
      >>growth   segments: how much, obtained, released >>public   every other call, thin
                                                        >>end      clean-up, changes, licences
 
@@ -80,8 +80,8 @@
 
    WHERE EVERY BYTE IS. When no call is in progress, these sums hold exactly in every gpuarena_stats:
 
-       requested      what callers asked for
-       + slack        what rounding up added
+       requested      bytes that callers asked for
+       + slack        bytes that rounding up added
        = live
        + pending      freed, and kept for one stream or one capture set until the GPU is done with it
        + cached       free memory that any request may have, and pages that are mapped nowhere
@@ -127,23 +127,23 @@
      - An arena that has had one stream alone, and no request for every stream, may use a quarter of a share
        below 1 at once, and a page more for every two that have moved. So a program in which few pages need to
        move stays further below the share.
-     - New memory comes in a few handles for each gap, of a power of two pages each, but the last of what is
-       left: so a request of a GiB is 33 driver calls. A handle has at most half of the request, 1/256 of
+     - New memory comes in a few handles for each gap, of a power of two pages each, but the last one has the
+       rest. So a request of a GiB is 33 driver calls. A handle has at most half of the request, 1/256 of
        the bytes that limit and device leave, and 16 MiB, or a tenth of reserved memory and the request
        together if that is more. For a request of 256 MiB or more it has at most 1/16 of the request, and 1/64
-       of what they leave. A handle of several pages never moves. If it is idle and its pages are needed
-       elsewhere, it goes back to the driver, and new ones take its place. If the driver fails or refuses
-       then, the handles that went back stay there.
+       of the bytes that they leave. A handle of several pages never moves. If it is idle and its pages are
+       needed elsewhere, it goes back to the driver, and new ones take its place. If the driver fails or
+       refuses then, the handles that went back stay there.
      - If more than eight new pages are needed, and the driver reports less free memory, they are first
        requested in one piece, which goes back at once if it is granted. So a request that the driver refuses
        has taken no memory that others may need.
      - Free memory in handles that are partly live is *stranded*: it can neither move nor go back, and is
        counted as stranded_bytes. New handles have one page each while more than a page and 1/256 of reserved
        memory is stranded, except for plans. Where 256 MiB or more are needed in one place they have so only
-       while more is stranded than 1/512 of what limit and device leave, or than three quarters of the share
-       config.idle_fraction of the peak.
-     - If what is live and stranded, and what a gap lacks, exceed the peak and the share together, no move of
-       pages keeps reserved memory within these, and each leaves more stranded. So pages move then only as far
+       while more is stranded than 1/512 of the bytes that limit and device leave, or than three quarters of
+       the share config.idle_fraction of the peak.
+     - If live and stranded memory, and the pages that a gap lacks, exceed the peak and the share together, no
+       move of pages keeps reserved memory within these, and each strands more. So pages move then only as far
        as idle ones exceed a quarter of the share. This holds for requests of two pages and more, for gaps
        that lack at most half of the share, and while no plan has memory.
      - Requests of a page and more take the smallest free block that fits, so little is left between blocks.
@@ -169,9 +169,9 @@
                 needs no driver call, and waits do not return memory to the system. A segment obtained in a
                 stream's order is pending for that stream until an event completes; for gpuarena_reserve and
                 at creation the host waits for the device instead. A segment that waits for nothing but the
-                call's own stream is released after a wait for that stream alone. The limit covers what the
-                driver's pool holds, except what the pool adds by rounding up (to 32 MiB, as far as is known),
-                which is part of `other`; with growth=fixed and a limit in whole 32 MiB there is no such rest.
+                call's own stream is released after a wait for that stream alone. The limit covers the memory
+                of the driver's pool, except bytes that the pool adds by rounding up (to 32 MiB, as far as is
+                known). These are part of `other`; growth=fixed and a limit in whole 32 MiB leave none.
                 An arena does not grow on a captured stream, because the memory would belong to the graph.
 
    GROWTH OF SEGMENTS. If no free block fits, the arena requests a segment from the driver. config.growth
@@ -184,7 +184,7 @@
        fixed    at creation the whole limit, or all free device memory if there is no limit. Later growth,
                 after the limit was raised or the driver had refused a part, is exact. Applies to paged arenas
                 too
-     A request above the step gets what it needs. If the driver refuses, the part beyond the need is halved
+     A request above the step gets just its need. If the driver refuses, the part beyond the need is halved
      until the request is just the need.
 
    RELEASE. By default idle segments and pages are kept for the next request until gpuarena_trim, a lower
@@ -227,13 +227,14 @@
           or cannot take
        9. with sub-arenas or a parent: have the other arenas of the tree release idle memory, if that makes
           room, and start again; then call config.pressure, and start again if it says so
-     Before stage 3 what went back for a packed plan is created again, if the step under way is the plan's,
-     the limit allows it, and config.idle_fraction is not negative. Otherwise plans end there, if growth would
-     exceed the limit or what config.idle_fraction allows, or if they might serve what otherwise takes a
-     segment, and before stage 9 in any case; then the stages start again. If all stages fail, nothing has
-     changed, except that idle memory may have been released, here and in other arenas of the tree, pages may
-     have moved, what went back for a plan may be there again, plans may have ended, and the stream may wait
-     for others. New memory that the driver or a capture keeps from going back stays as free memory.
+     Before stage 3 the pages that went back for a packed plan are created again, if the step under way is the
+     plan's, the limit allows it, and config.idle_fraction is not negative. Otherwise plans end there, if
+     growth would exceed the limit or the share config.idle_fraction, or if their memory might serve a request
+     that otherwise takes a segment, and before stage 9 in any case; then the stages start again. If all
+     stages fail, nothing has changed, except that idle memory may have been released, here and in other
+     arenas of the tree, pages may have moved, pages that went back for a plan may be there again, plans may
+     have ended, and the stream may wait for others. New memory that the driver or a capture keeps from going
+     back stays as free memory.
      streams=events leaves out stage 6; streams=same also leaves out stages 2 and 5, and the waits for streams
      in stage 7.
 
@@ -255,9 +256,9 @@
      - Streams of other devices must not be named, since CUDA records no event of the arena's device on them.
        If another device uses the memory, as peers do, first make a stream of the arena's device wait for that
        work (cudaStreamWaitEvent); then free the memory on this stream, or name it to gpuarena_use.
-     - Each thread's per-thread default stream is a stream of its own. What that thread frees on it gets an
-       event at once; what another thread frees for it gets one at the owner's next free. A thread names it
-       to gpuarena_forget before the thread ends: what is freed for it later would wait for the whole device.
+     - Each thread's per-thread default stream is a stream of its own. A free on it by that thread gets an
+       event at once; a free for it by another thread gets one at the owner's next free. A thread names it
+       to gpuarena_forget before the thread ends: a block freed for it later would wait for the whole device.
      - An event that fails is never taken for completed: another event or a wait for the device must decide.
        If the driver has no events, all streams count as one queue.
 
@@ -316,8 +317,8 @@
        and may be freed again; if its clearing may still be under way on the default stream, that second free
        waits for the device.
      - An allocation on a captured stream fails before anything changes, as far as driver.capture tells. An
-       allocation whose clearing the driver refuses fails, and counts as an allocation and its free; the arena
-       keeps what it grew. A resize fails likewise, and ends the block's room.
+       allocation whose clearing the driver refuses fails, and counts as an allocation and its free; memory
+       that the arena grew by stays. A resize fails likewise, and ends the block's room.
 
    PLANS. Training and inference repeat a step: the same allocations and frees, in the same order. A program
    tells the arena where a repetition begins: gpuarena_step(arena, kind). A program that does not call it has
@@ -330,7 +331,7 @@
        first or memory was released, no other plan has memory, and no repetitions of the kind have differed.
      - In a paged arena the plan is packed as it is made, if reserved memory exceeds the live peak by more
        than 1 %, and enough of it can go back: idle pages move for that, and new ones are created if these are
-       too few. The packed plan, beside what is live then, must fit into the live peak and the share
+       too few. The packed plan, beside live memory, must fit into the live peak and the share
        config.idle_fraction of it, or into reserved memory. Then idle pages beyond the peak go back to the
        driver. The first step that needs more than its plan has creates as many again, if the limit allows
        it and config.idle_fraction is not negative.
@@ -370,8 +371,8 @@
        on a wrong stream which began before the free. With backing=async the free waits for its own stream
        alone, and hides nothing.
      - Not seen are an overrun within the rounding, or within an alignment above config.alignment; a use
-       behind the end of a block that a resize has shrunk; and a use of what was freed while a stream is
-       captured. A block with room_bytes stays in its paged range, and GPUARENA_ALLOC_DEDICATED is as ever.
+       behind the end of a block that a resize has shrunk; and a use of a block that was freed while a stream
+       is captured. A block with room_bytes stays in its paged range; GPUARENA_ALLOC_DEDICATED is as ever.
    With debug=guard, which needs backing=paged, the GPU itself faults, and no tool is needed. A block has
    pages of the driver and addresses of its own. It ends where its pages end, and a page of addresses behind
    it is never mapped. After its free the addresses stay unmapped until 256 more such blocks are freed.
@@ -410,8 +411,8 @@
      - Calls on the same arena return REENTRANT from observer, visitor and writer, except mark, get_stats,
        walk_stats, get_config, last_failure and reset_peaks. Other arenas may be called, provided that their
        callbacks do not call this one.
-     - Visitor and writer run with the slow-path mutex alone: other threads' hits and frees go on, and are not
-       in what is visited or written. Without host memory for a copy they run with the short lock, too.
+     - Visitor and writer run with the slow-path mutex alone: other threads' hits and frees go on, and are
+       neither visited nor written. Without host memory for a copy they run with the short lock, too.
      - The observer is told of each call before the next one changes anything. So it runs with the short lock,
        and must not wait for another thread that calls this arena. It may find its thread in relaxed capture
        mode.
@@ -545,11 +546,11 @@ typedef enum gpuarena_result {
     X(FRAGMENTED, "fragmented") /* enough bytes are free, but in no single block; no growth */ \
     X(PENDING, "pending") /* free memory would do, but the GPU may still use it, and no wait succeeded */ \
     X(CAPTURE, "capture") /* a graph capture forbids the wait or the release that would have helped */ \
-    X(NEIGHBOUR, "neighbour") /* resize: what follows the block is taken, or not available to it */ \
+    X(NEIGHBOUR, "neighbour") /* resize: the memory behind the block is taken, or not available to it */ \
     X(ADDRESSES, "addresses") /* paged: the driver has no more addresses */ \
     X(HOST_MEMORY, "host_memory") /* with result HOST_MEMORY */ \
     X(TOO_LARGE, "too_large") /* size and alignment exceed 2^49 bytes: no arena could ever serve it */ \
-    X(TRY_ONLY, "try_only") /* GPUARENA_ALLOC_TRY forbade what might have helped */ \
+    X(TRY_ONLY, "try_only") /* GPUARENA_ALLOC_TRY forbade the stages that might have helped */ \
     X(ALIGNMENT, "alignment") /* the driver's segments are not aligned as the block needs it */
 typedef enum gpuarena_reason {
 #define X(name, text) GPUARENA_REASON_##name,
@@ -666,7 +667,7 @@ struct gpuarena_driver {
 
 /* ---- requests, blocks */
 typedef struct gpuarena gpuarena;
-#define GPUARENA_ALLOC_TRY 1u                    /* request.flags: use what is free now, or fail */
+#define GPUARENA_ALLOC_TRY 1u                    /* request.flags: use memory that is free now, or fail */
 #define GPUARENA_ALLOC_DEDICATED 2u              /* a segment of its own, in every backing, released when
                                                     the block is freed: for cudaIpc, RDMA. No room_bytes */
 typedef struct gpuarena_request {
@@ -751,9 +752,9 @@ typedef struct gpuarena_failure {
                                                     live bytes, 0 included. STILL_IN_USE by live blocks: the
                                                     pairs of size and tag with most live bytes */
     char     arena[32];                          /* the arena's name; "": it did not exist yet */
-    char     detail[96];                         /* the key and what is allowed; the other arena, or the
-                                                    one above; the offset in the block; the driver's name of
-                                                    its code. What is too long ends with ".." */
+    char     detail[96];                         /* the key and its range; the other arena, or the one
+                                                    above; the offset in the block; the driver's name of
+                                                    its code. A longer text is cut, and ends with ".." */
     const char *driver_call;                     /* DRIVER_REFUSED and FRAGMENTED, if the driver refused
                                                     though it reports enough free memory, or refused an
                                                     import: the entry of its table that refused, as
@@ -918,7 +919,7 @@ typedef struct gpuarena_config {
                              once all GPU work is done. Memory of capture sets is not counted. 0 \
                              with config.debug, too: there each block has memory of its own */ \
     X(stranded_bytes) /* paged: free bytes in handles that are partly live, which can neither move nor go \
-                         back; and what is earmarked for plans */ \
+                         back; and memory earmarked for plans */ \
     X(requested_peak_bytes) /* the highest since creation or gpuarena_reset_peaks. Each of */ \
     X(live_peak_bytes) /*   the three peaks is counted by itself, so their */ \
     X(reserved_peak_bytes) /*   moments may differ */ \
@@ -948,7 +949,7 @@ typedef struct gpuarena_config {
     X(plan_count) /* plans made of two repetitions, or packed anew */ \
     X(gpu_wait_count) /* times that a stream was made to wait (stage 6), or that the host waited, in any \
                          call, for an event or for the device. The release of a segment that is not quiet \
-                         counts, since the driver waits then; what debug=guard waits for does not */ \
+                         counts, since the driver waits then; waits of debug=guard do not */ \
     X(sync_wait_count) /* frees, and segments of async memory, that only a device wait makes quiet */ \
     X(event_error_count) /* events that could not be made, recorded, queried or waited for, and failed waits \
                             for the device, except those of debug=guard: none of these events counts as \
@@ -1013,7 +1014,7 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
 /* Creates an arena. config NULL means all defaults. The environment variable is read.
      Driver     memory.info; peer for config.peers; obtain for config.initial_bytes or growth FIXED, of paged
                 arenas the group vm; with backing ASYNC then capture.active and the group events; with a
-                parent that lacks room for it, what its other sub-arenas call to release idle memory.
+                parent that lacks room for it, entries by which its other sub-arenas release idle memory.
      Results    INVALID_CONFIG (failure.detail names the environment variable, if it has a text, the key, and
                 what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; for FIXED: not even
                 one granule), NOT_SUPPORTED (the driver lacks entries for scrub, share or peers, or a device
@@ -1035,7 +1036,7 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
                 thread's allocation that waits or is in config.pressure, or an import, or sub-arenas
                 (failure.detail names one).
                 DRIVER_ERROR, CAPTURE, NOT_SUPPORTED: a segment was not taken back. The arena lives on with
-                what it still holds.
+                the memory that is left.
                 OK if the device is lost, or is lost on the way: nothing can be given back then.
      Cost       O(blocks x log blocks + segments x log segments + streams + arenas).
      Driver     the groups memory, vm, events, ipc. */
@@ -1046,7 +1047,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 /* Allocates memory for use on one stream, or on every stream (GPUARENA_ANY_STREAM: quiet memory alone).
    *ptr becomes device memory aligned to config.alignment. bytes 0 is OK and gives NULL.
      Results    OUT_OF_MEMORY (see failure.reason).
-     Failure    leaves what THE WAY OF ONE ALLOCATION says at its end.
+     Failure    changes no more than THE WAY OF ONE ALLOCATION says at its end.
      Cost       constant on a hit; O(log free blocks) where a bin has more than 135 blocks, and in paged
                 arenas for a page and more. A miss goes through the stages of the manual: O(free blocks and
                 their uses + segments + streams), for paged arenas also O(holes + idle pages), O(n x log n)
@@ -1077,13 +1078,13 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
                 which it must still grant, and addresses for it. MANAGED memory needs no free memory.
      Otherwise  the result of an alloc_ex that had to grow by alignment - config.alignment bytes more, for the
                 driver's worst start of a segment. Only misuse is recorded.
-     Too strict alloc_ex may serve what this denies in six cases: idle memory must be released first, above a
-                lowered limit or by release PRESSURE; memory that is earmarked for a plan (see PLANS), also in
+     Too strict alloc_ex may serve a request denied here in six cases: idle memory must be released first,
+                above a lowered limit or by release PRESSURE; memory earmarked for a plan (see PLANS), also in
                 other arenas of the tree, must be given up first; GPUARENA_ALLOC_DEDICATED with an alignment
                 above config.alignment, since only the driver knows how a segment will be aligned; ASYNC
                 memory that was given back while a stream still used it, which info counts as free after a
                 wait; beside a capture, memory that a stream new to the arena would have to wait for; and,
-                with config.debug, a block that fits in what the driver has rounded up to.
+                with config.debug, a block that fits into the bytes by which the driver has rounded up.
      Cost       O(blocks + segments). Driver: memory.info, capture.active; of other arenas of the tree also
                 the group events. */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
@@ -1122,13 +1123,13 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
    that the arena does not know is OK.
      Results    INVALID_ARGUMENT (GPUARENA_ANY_STREAM); CAPTURE for a stream captured into a set of this
                 arena: nothing is forgotten. CAPTURE for another captured stream, HOST_MEMORY, DRIVER_ERROR,
-                NOT_SUPPORTED, DEVICE_LOST: the stream is forgotten, and what was freed on it waits for the
-                whole device.
+                NOT_SUPPORTED, DEVICE_LOST: the stream is forgotten, and blocks freed on it wait for the whole
+                device.
      Cost       O(streams). Driver: the group events, capture.active. */
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream);
 
 /* Resizes a live block in place, or fails. ptr and the remaining contents stay.
-     Growing    takes what follows the block: the room it was allocated with, holes, which are then backed,
+     Growing    takes memory behind the block: the room it was allocated with, holes, which are then backed,
                 and free memory that is quiet or the block's own stream's. If `stream` is another stream than
                 the block's, quiet memory alone is taken.
      Shrinking  frees the tail as gpuarena_free on `stream` would; if there is one, the block's room ends.
@@ -1140,7 +1141,7 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
                 (the block is exported); of the pointer as gpuarena_free; REENTRANT from config.pressure, to
                 grow.
      Cost       O(blocks that it takes); where pages move, as gpuarena_alloc.
-     Driver     as gpuarena_alloc, and so is what a failure to grow leaves. */
+     Driver     as gpuarena_alloc; so are the changes that a failure to grow leaves. */
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
                                              gpuarena_stream stream);
 
@@ -1148,8 +1149,8 @@ GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_
    driver has no piece that large; in paged arenas by pages at the lowest holes.
      Results    OUT_OF_MEMORY (OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, ADDRESSES, TOO_LARGE).
      Failure    gives back what this call grew, after a wait for the device where it was joined with memory
-                that streams freed. What the driver or a capture keeps from going back stays as free memory,
-                and driver_error_count rises, unless the device is lost.
+                that streams freed. Memory that the driver or a capture keeps from going back stays as free
+                memory, and driver_error_count rises, unless the device is lost.
      Cost       O(segments), paged O(holes x pages). Driver: the groups memory, vm, events, capture. */
 GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
 
@@ -1186,8 +1187,8 @@ GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream str
 GPUARENA_API uint64_t gpuarena_mark(gpuarena *arena);
 
 /* Frees every live block that any thread allocated after the mark and that has this tag, each as
-   gpuarena_free on this stream would. The tag may be a number of the caller's; tag 0 means whatever tag. What
-   other threads allocate or free meanwhile is left alone. mark 0 with tag 0 is gpuarena_reset.
+   gpuarena_free on this stream would. The tag may be a number of the caller's; tag 0 means whatever tag.
+   Blocks that other threads allocate or free meanwhile are left alone. mark 0 with tag 0 is gpuarena_reset.
      Results    INVALID_ARGUMENT: the mark is later than the latest allocation, so it is another arena's;
                 nothing is freed. Otherwise as gpuarena_reset.
      Cost       O(the most blocks that were ever live at once), and the frees themselves.
@@ -1226,9 +1227,9 @@ GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_st
                 this call. */
 GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stream stream);
 
-/* Declares that the set's graphs are gone, and that their last launches lie before what this stream has now,
-   or are done (GPUARENA_ANY_STREAM). Free memory of the set then counts as freed on that stream, and its live
-   blocks become ordinary ones.
+/* Declares that the set's graphs are gone, and that their last launches come before any work added to this
+   stream from now on, or are done (GPUARENA_ANY_STREAM). Free memory of the set then counts as freed on that
+   stream, and its live blocks become ordinary ones.
      Results    INVALID_ARGUMENT (the set is not of this arena), CAPTURE (a capture into the set is in
                 progress), HOST_MEMORY.
      Cost       O(streams + blocks of the set + free blocks that wait for several streams).
@@ -1245,8 +1246,8 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
      Driver     ipc.get_handle, for a block of a segment. */
 GPUARENA_API gpuarena_result gpuarena_export(gpuarena *arena, void *ptr, gpuarena_shared *shared);
 
-/* Makes a file descriptor for the handle of pages that begins at_bytes behind the start of what a block
-   shares, and writes its length. The caller closes the descriptor.
+/* Makes a file descriptor for the handle of pages that begins at_bytes behind the start of the memory that a
+   block shares, and writes its length. The caller closes the descriptor.
      Results    INVALID_ARGUMENT (the block is not exported, or no such handle begins there), and as
                 gpuarena_export.
      Driver     fd.from_page. */
@@ -1260,9 +1261,9 @@ GPUARENA_API gpuarena_result gpuarena_export_end(gpuarena *arena, void *ptr);
 /* Imports a block that another process exported on the same device, or on one that may be its peer. *ptr
    becomes its address here. With shared->paged_bytes its memory comes by gpuarena_import_fd; before that it
    must not be used.
-     Results    INVALID_ARGUMENT (*shared is not what gpuarena_export wrote), NOT_SUPPORTED (the driver lacks
+     Results    INVALID_ARGUMENT (gpuarena_export did not write *shared), NOT_SUPPORTED (the driver lacks
                 the group ipc, or vm and fd), OUT_OF_MEMORY (ADDRESSES, DRIVER_REFUSED).
-     Driver     ipc.open_handle, or vm.reserve; and ipc.close_handle or vm.release for what is of no use. */
+     Driver     ipc.open_handle, or vm.reserve; and ipc.close_handle or vm.release to undo one of no use. */
 GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_shared *shared, void **ptr);
 
 /* Maps the next handle of an import's pages, of `bytes`, in the order in which gpuarena_export_fd gave them.
@@ -1291,7 +1292,7 @@ GPUARENA_API gpuarena_result gpuarena_import_end(gpuarena *arena, void *ptr);
 GPUARENA_API gpuarena *gpuarena_owner(const void *inside);
 
 /* Enumerates the arenas of this process, oldest first: NULL gives the first, an arena the next one. Returns
-   NULL behind the last, and for what is no arena. Takes no arena's lock; nothing keeps another thread from
+   NULL behind the last, and for a pointer to no arena. Takes no arena's lock; nothing keeps a thread from
    destroying the arena that is returned. Cost O(arenas). */
 GPUARENA_API gpuarena *gpuarena_next(const gpuarena *arena);
 
@@ -1389,7 +1390,7 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
    share peers page idle large initial step step_max alignment limit headroom oversubscribe release release_at
    release_keep release_age streams wait_ms scrub plan debug. Sizes are decimal with binary units: 256,
    64K, 512M, 4G, 1T; 4GB and 4GiB are 4G. idle and release_keep are `0` (none) or a share, `5%`. limit is a
-   size, `none`, `80%` (of the device), `80%free` (of what is free at creation), `total-2G` or `free-2G`.
+   size, `none`, `80%` (of the device), `80%free` (of the bytes free at creation), `total-2G` or `free-2G`.
    peers are numbers of devices, `1+3`.
    Whether the values agree with each other is for creation to check. INVALID_CONFIG
    (message, which may be NULL with size 0, names the key and what is allowed; config is unchanged; recorded
@@ -1535,7 +1536,7 @@ static uint32_t gpuarena__highest_bit(uint64_t value)
     return 63u ^ (uint32_t)__builtin_clzll(value);
 }
 
-/* Text of bounded size that counts what it would have needed, as snprintf does. */
+/* Text of bounded size that counts the bytes it would have needed, as snprintf does. */
 typedef struct gpuarena__text { char *text; size_t size, length; } gpuarena__text;
 
 /* Adds to a text. Returns 0, so that a function that refuses something can return the call. */
@@ -1804,7 +1805,7 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint32_t prev, next;                         /* neighbours in the range; 0, which is live: none */
     union {
         struct {
-            uint64_t requested;                  /* what the caller asked for */
+            uint64_t requested;                  /* bytes that the caller asked for */
             uint64_t serial;                     /* of the allocation */
             uint32_t tag;                        /* the caller's */
         } live;
@@ -1828,7 +1829,7 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     } as;
     uint64_t ticket;                             /* of its latest free, on its record; 0: waits for none */
     uint32_t record;                             /* number of a stream record. Live: of its allocation; free:
-                                                    what it waits for */
+                                                    of the one that it waits for */
     uint32_t use_at;                             /* its first use on a further stream; 0: none */
 } gpuarena__node;
 
@@ -1856,8 +1857,8 @@ typedef struct gpuarena__nodes {
 /* Bins: the free blocks of one record. Sizes in units of 256 B form classes like floating point numbers with
    three bits after the leading one: 8 classes to a power of two. A class has 8 slots, and a list of at most
    LISTED blocks that do not fit in them. Further blocks of all classes are in the tree by size; so are all
-   blocks from small_bytes up to ordered_bytes, of which a request gets the smallest that fits: what it leaves
-   of a page is stranded. Blocks of ordered_bytes and more are in the tree by address. Invariants:
+   blocks from small_bytes up to ordered_bytes, of which a request gets the smallest that fits: the rest of a
+   page is stranded. Blocks of ordered_bytes and more are in the tree by address. Invariants:
      nodes[c * 8 + s]   is a free node of class c, exactly if byte s of digests[c] is not 0
      digests[c]         byte s is 1 + the six bits of the size after those of the class; 0: the slot is empty
      overflow[c]        is 0 if no slot of the class is taken, so that a search sees the class; it is not 0 if
@@ -1946,13 +1947,13 @@ typedef struct gpuarena__paged {
     uint64_t spare_pages;                        /* their pages */
     uint32_t holes;                              /* their list */
     uint32_t unmap_failed_count;                 /* holes that the driver failed to unmap */
-    uint64_t kept_begin, kept_end;               /* what is growing has these pages: they are not released */
+    uint64_t kept_begin, kept_end;               /* pages for the growth in progress: they are not released */
     gpuarena__retired *retired;                  /* debug GUARD: addresses of past segments: a ring of the */
     uint32_t retired_count, retired_room;        /*   youngest, and those that the driver refused; */
     uint32_t retired_oldest;                     /*   in the ring */
 } gpuarena__paged;
 
-/* Stream records: what free blocks wait for. A variable `record` is the number of one. An ordinary record
+/* Stream records: free blocks wait for them. A variable `record` is the number of one. An ordinary record
    belongs to a stream. Its frees are numbered by tickets, and events cover them up to one ticket:
    quiet <= recorded <= ticket. Record 0 belongs to no stream: its blocks wait for nothing. A capture set has
    a record, its home, for memory that no work of a capture in progress may touch, and one for each stream
@@ -1964,8 +1965,8 @@ typedef enum gpuarena__stream_state {
     GPUARENA__COVERED,                           /* the stream is captured: its capture's record is found */
     GPUARENA__CLOSED                             /* not found: forgotten, or of a capture that has ended */
 } gpuarena__stream_state;
-typedef struct gpuarena__stream {                /* what hits use is 40 bytes in a row, so that records side
-                                                    by side have no cache line of it in common */
+typedef struct gpuarena__stream {                /* hits use 40 bytes in a row, so that records side by side
+                                                    have no cache line of these in common */
     gpuarena_stream handle;
     uint64_t key;                                /* a thread's own stream: its thread. A capture set's
                                                     home: the set's number. Else 0 */
@@ -2050,14 +2051,14 @@ typedef struct gpuarena__tags {
      unused     these nodes have record 0: see heap_may_join
      bins       have the quiet blocks that start there; those of a stream of this heap that do are in the
                 stream's `bins`, and no heap but this one touches them
-     stats      what hits and frees have changed since all locks were held last: see lock. Live and
+     stats      changes by hits and frees since all locks were held last: see lock. Live and
                 requested bytes are counted from BASE; their peaks are how far they may rise without a new one
-                of the arena: its leases, which sum to no more than what the arena lacks to its peaks
+                of the arena: its leases, which sum to no more than the arena's bytes below its peaks
      serials    the SERIALS numbers behind serial_base are this heap's to give, until all locks are held */
 static const uint64_t GPUARENA__HEAP_MOST = (uint64_t)1 << 20; /* a larger request has the best of all free
                                                                   blocks, with all locks */
 static const uint64_t GPUARENA__HEAP_RUN = (uint64_t)16 << 20; /* of free addresses that a heap keeps, if
-                                                                  another takes what follows */
+                                                                  another takes the rest */
 enum { GPUARENA__HEAPS = 16,                                 /* threads beyond share them */
        GPUARENA__SERIALS = 1 << 16, GPUARENA__HINTS = 64,
        GPUARENA__HIT_NODES = 3, GPUARENA__REFILL = 64,       /* nodes that a hit may take, and has at once */
@@ -2094,9 +2095,9 @@ typedef struct gpuarena__heaps {
 typedef struct gpuarena__family {
     uint64_t number;                             /* of the arena, by age */
     uint64_t reserved, growing, peak;            /* peak: of reserved */
-    uint64_t changes, own_changes;               /* counts what may have made room: falls of their sum, and
-                                                    changes of limits, here and below; here alone */
-    uint64_t falls, own_falls;                   /* the same without what an attempt to grow undid */
+    uint64_t changes, own_changes;               /* counts changes that may have made room: falls of the sum,
+                                                    and of limits, here and below; here alone */
+    uint64_t falls, own_falls;                   /* changes without those that only undid an attempt */
     uint64_t kept;                               /* reserved by this arena alone, and certain to stay */
     uint32_t ending;                             /* 1: it is being destroyed, and can be no parent */
 } gpuarena__family;
@@ -2113,7 +2114,7 @@ typedef struct gpuarena__frame {
     gpuarena__frame_kind kind;
 } gpuarena__frame;
 
-/* A step's allocations, in order, and what a plan says of each. */
+/* A step's allocations, in order, each with its place in the plan. */
 typedef struct gpuarena__planned {
     uint64_t address;                            /* where it is to lie; 0: where it can. While the step is
                                                     recorded: where it lies. While the plan is packed: 1 + the
@@ -2161,7 +2162,7 @@ typedef struct gpuarena__plan {
 typedef enum gpuarena__making {
     GPUARENA__MAKES_BLOCK,
     GPUARENA__MAKES_REGION,                      /* idle pages are taken first */
-    GPUARENA__MAKES_SPARE                        /* what was released for a plan is had back */
+    GPUARENA__MAKES_SPARE                        /* pages that were released for a plan are created again */
 } gpuarena__making;
 typedef struct gpuarena__region {                /* memory for the plans' blocks of one stream */
     uint64_t address, bytes;                     /* bytes 0: they lie elsewhere, so far */
@@ -2180,7 +2181,7 @@ typedef struct gpuarena__plans {
     uint32_t astray, astray_at;                  /* the latest of those in a row, up to 4; the cursor then */
     uint32_t trial;                              /* 1: `now` serves after one step, and is recorded, too */
     uint32_t unit_log2;
-    gpuarena__making making;                     /* what pages are had for */
+    gpuarena__making making;                     /* the purpose of growth in progress */
     gpuarena__sequence fresh;                    /* the step under way, if it is recorded */
     uint64_t given_bytes;                        /* released for the plans, and not had back since */
     uint64_t moved_count;                        /* pages moved, and releases, before this step */
@@ -2191,7 +2192,7 @@ typedef struct gpuarena__plans {
 
 /* Memory of another process that is mapped here. */
 typedef struct gpuarena__import {
-    uint64_t ptr;                                /* what the caller has; 0: nobody has it, and the driver has
+    uint64_t ptr;                                /* the caller's pointer; 0: nobody has it, and the driver has
                                                     refused to take it back: gpuarena_destroy asks again */
     uint64_t base;                               /* of a segment, or of the reserved addresses; */
     uint64_t reserved;                           /*   of these so many bytes; 0: a segment */
@@ -2247,7 +2248,7 @@ struct gpuarena {
     uint64_t limit;                              /* written under the registry's lock, too */
     uint32_t has_family;                         /* 1: it has a parent, or has had a sub-arena */
     uint32_t over_limit;                         /* 1: a limit of the tree, here or above, was lowered below
-                                                    what is reserved there; until a free finds that it is
+                                                    the memory reserved there; until a free finds that it is
                                                     not any more */
     gpuarena__family family;
     uint64_t call_count;                         /* calls that held the slow-path mutex and have ended */
@@ -2378,8 +2379,8 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
                         by spin_unlock_hit unless they have called the observer.
      A heap's lock      a spin lock, guards what the heap owns: see the structs. Its hits and frees hold it
                         alone. Whoever locks the short lock locks those of all heaps, too, in their order
-                        (lock, unlock). Elsewhere in this file "the short lock" means all of these. What is
-                        read with a heap's lock and not its own is changed with all locks alone, save
+                        (lock, unlock). Elsewhere in this file "the short lock" means all of these. Data that
+                        a heap reads with its lock, but does not own, changes with all locks alone, save
                         `prev` and `record` of nodes beside its own: see heap_joins. A heap's lock is taken
                         with others by spin_claim, and alone, for a hit, by spin_enter.
      The slow-path mutex
@@ -2390,7 +2391,7 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
    After a driver call, free blocks, nodes, lookup slots, uses of live blocks and statistics may have changed,
    and tickets may have risen. Ranges, holes, stream records, events and the limit are unchanged. Memory that
    the driver is asked about is out of the bins meanwhile (CLAIMED). So a block is looked up after the last
-   driver call that precedes its use, and what a stage finds is taken before the next driver call. Making a
+   driver call that precedes its use, and a block that a stage finds is taken before the next one. Making a
    stream's record may call the driver, too, for the events of forgotten streams.
 
    Lock order: the reclaim mutex of the tree's root, the slow-path mutex, the short lock, the heaps' locks,
@@ -2515,9 +2516,9 @@ static void gpuarena__count_entering(gpuarena *arena, int by)
     GPUARENA__ADD(&arena->entering, (uint32_t)by);
 }
 
-/* ---- all locks, and what heaps keep for themselves between two calls that have them */
+/* ---- all locks, and the figures that heaps keep for themselves between two calls that have them */
 
-/* Locks all locks, and counts in the arena what hits and frees of heaps have changed. */
+/* Locks all locks, and adds to the arena's figures the changes by hits and frees of heaps. */
 static void gpuarena__lock(gpuarena *arena)
 {
     gpuarena_stats *stats = &arena->stats;
@@ -2767,7 +2768,7 @@ static void gpuarena__next(const gpuarena *arena, gpuarena__iterator *at)
 }
 
 /* >>tags ===============================================================================================
-   Tags: names for what memory is for, one list for the process; and an arena's live bytes by tag. */
+   Tags: names for purposes of memory, one list for the process; and an arena's live bytes by tag. */
 
 static const uint32_t GPUARENA__TAG_BASE = (uint32_t)1 << 31;    /* a tag is this base plus its place */
 static char gpuarena__tag_names[GPUARENA_TAGS][GPUARENA_TAG_BYTES];      /* by place - 1; never changed */
@@ -3525,8 +3526,8 @@ GPUARENA__NOINLINE void gpuarena__lookup_put(gpuarena *arena, uint32_t index, ui
 }
 
 /* >>block ==============================================================================================
-   Splitting, joining, taking and freeing blocks, and what a freed block waits for. The arena's lock is
-   held, and the driver is not called. Only uses of further streams need host memory here, and may fail. */
+   Splitting, joining, taking and freeing blocks, and the work that a freed block waits for. The arena's lock
+   is held, and the driver is not called. Only uses of further streams need host memory here, and may fail. */
 
 static int gpuarena__same_page(uint64_t left, uint64_t right)
 {
@@ -3587,9 +3588,9 @@ GPUARENA__NOINLINE gpuarena__pool *gpuarena__pool_far(gpuarena *arena, uint64_t 
     return pool->count ? pool : &arena->nodes.unused;
 }
 
-/* The unused nodes for a cut or a join at this address, of a block at `from`. What starts in a heap's pages
-   has nodes from that heap's pool. Processors fetch cache lines in pairs, so if the nodes of two heaps lay
-   side by side, each thread would take the other's lines away. */
+/* The unused nodes for a cut or a join at this address, of a block at `from`. Blocks that start in a heap's
+   pages have nodes from that heap's pool. Processors fetch cache lines in pairs, so if the nodes of two heaps
+   lay side by side, each thread would take the other's lines away. */
 GPUARENA__INLINE gpuarena__pool *gpuarena__pool_of(gpuarena *arena, gpuarena__heap *heap, uint64_t from,
                                                    uint64_t address)
 {
@@ -3682,7 +3683,7 @@ static uint32_t gpuarena__block_carve(gpuarena *arena, uint32_t index, uint64_t 
 }
 
 /* Takes `bytes` at the beginning of a free node, or at its end, out of its bin. Returns the node that has
-   them. Needs what block_slice needs. */
+   them. The preconditions are those of block_slice. */
 GPUARENA__NOINLINE uint32_t gpuarena__block_slice_any(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                                       uint64_t bytes, int at_end)
 {
@@ -3912,16 +3913,16 @@ static int gpuarena__uses_start(gpuarena *arena, gpuarena__node *node, uint32_t 
     return told;
 }
 
-/* The record of a stream's work with memory of a capture set, or (0) with ordinary memory. What a stream does
-   with other memory than that of the set that it is captured into belongs to no graph. */
+/* The record of a stream's work with memory of a capture set, or (0) with ordinary memory. Work with memory
+   outside of the set that the stream is captured into belongs to no graph. */
 static uint32_t gpuarena__record_for(const gpuarena *arena, uint32_t record, uint32_t home)
 {
     const gpuarena__stream *stream = &arena->streams.list[record];
     return stream->home && stream->home != home ? stream->under : record;
 }
 
-/* Determines what a block waits for after a free that is not plain. freed_on 0: the GPU is done with it;
-   MULTI_STREAM: only a wait for the device tells. */
+/* Records the work that a block waits for after a free that is not plain. freed_on 0: the GPU is done with
+   it; MULTI_STREAM: only a wait for the device tells. */
 static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
 {
     gpuarena__stream *list = arena->streams.list, *from = &list[node->record];
@@ -3963,7 +3964,7 @@ static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t
 }
 
 /* Frees a live node, which is in no table any more. It waits for the stream of the free, usually; order_slow
-   determines what else. plain 1: that stream is plain, and the node is not PLANNED. A node that is PLANNED is
+   records other waits. plain 1: that stream is plain, and the node is not PLANNED. A node that is PLANNED is
    earmarked if it waits for its own stream at most. */
 GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, gpuarena__heap *heap, uint32_t index,
                                            gpuarena__node *node, uint32_t freed_on, int plain)
@@ -4210,7 +4211,7 @@ static void gpuarena__event_destroy(gpuarena *arena, void *event)
                                     GPUARENA__OF_events_destroy, NULL);
 }
 
-/* ---- what the driver tells: of its memory, and which streams are captured */
+/* ---- questions to the driver: its free memory, and which streams are captured */
 
 /* Asks for the free bytes of the device; its size is kept. */
 static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, gpuarena__error *error)
@@ -4277,8 +4278,8 @@ static gpuarena_stream gpuarena__real_stream(gpuarena_stream stream)
    none before the driver is called (charge), and uncharged if the driver refuses (uncharge). A grant makes
    reserved bytes of charged ones (account), so their sum stays. */
 
-/* The arena, of this one and those above, whose limit leaves the least, or is exceeded by most. *room: what
-   it leaves; 0 if it is exceeded. Under the registry's lock. */
+/* The arena, of this one and those above, whose limit leaves the least, or is exceeded by most. *room: the
+   bytes that it leaves; 0 if it is exceeded. Under the registry's lock. */
 static const gpuarena *gpuarena__limit_narrowest(const gpuarena *arena, uint64_t *room)
 {
     const gpuarena *at, *narrow = arena;
@@ -4404,7 +4405,7 @@ static gpuarena__figures gpuarena__family_figures(const gpuarena *arena, const g
     return figures;
 }
 
-/* How far an arena or one above is beyond its limit, with what it is charged for. */
+/* By how many bytes an arena or one above exceeds its limit, growth in progress included. */
 static uint64_t gpuarena__family_excess(const gpuarena *arena)
 {
     uint64_t excess = 0;
@@ -4481,8 +4482,8 @@ static int gpuarena__guard_obtain(gpuarena *arena, void **memory, gpuarena__rang
     return 1;
 }
 
-/* Requests a segment from the driver, or the addresses of a paged range. What is granted of a segment stays
-   charged until it is entered. */
+/* Requests a segment from the driver, or the addresses of a paged range. The bytes that are granted of a
+   segment stay charged until it is entered. */
 static int gpuarena__driver_obtain(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                    gpuarena__error *error)
 {
@@ -4761,7 +4762,7 @@ static uint64_t gpuarena__idle_segments(const gpuarena *arena, int quiet)
     return idle;
 }
 
-/* Sorts the first `count` ranges of a list, the longest first; a stable sort. *rest: what follows them. */
+/* Sorts the first `count` ranges of a list, the longest first; a stable sort. *rest: those that follow. */
 static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t count, gpuarena__range **rest)
 {
     gpuarena__range *left, *right = NULL, *sorted = NULL, **link = &sorted;
@@ -4863,7 +4864,7 @@ static gpuarena_stream gpuarena__nobody(void)
     return (gpuarena_stream)(void *)&nobody;
 }
 
-/* Call this after a record was opened, closed or covered: what was remembered about handles is stale. */
+/* Call this after a record was opened, closed or covered: remembered records of handles are stale then. */
 static void gpuarena__streams_changed(gpuarena *arena)
 {
     uint32_t at;
@@ -5024,8 +5025,8 @@ static void gpuarena__hint_put(gpuarena *arena, gpuarena_stream stream, uint32_t
 }
 
 /* Empties the entries of a stream that is forgotten: otherwise streams that are gone would fill the table,
-   and those in use would take each other's entries. What an empty entry hides is entered again at the next
-   miss. */
+   and those in use would take each other's entries. A stream behind an empty entry is entered again at the
+   next miss. */
 static void gpuarena__hint_drop(gpuarena *arena, gpuarena_stream stream)
 {
     uint32_t home = gpuarena__hint_of(stream), tried, at;
@@ -5104,7 +5105,7 @@ static void gpuarena__event_pop(gpuarena *arena, gpuarena__stream *stream)
 }
 
 /* Records an event behind all frees of a stream so far, unless one is recorded. 0: that is not possible.
-   error NULL, or what the driver answered, if it was called. */
+   error NULL, or the driver's answer, if it was called. */
 static int gpuarena__stream_record(gpuarena *arena, uint32_t record, gpuarena__error *error)
 {
     gpuarena__stream *stream = &arena->streams.list[record];
@@ -5235,7 +5236,7 @@ static int gpuarena__record_move(gpuarena *arena, uint32_t record, uint64_t up_t
     return head != 0;
 }
 
-/* Polls the events of a stream and makes quiet what completed ones cover. 1: something became quiet. */
+/* Polls the events of a stream. Blocks that completed ones cover become quiet. 1: some did. */
 static int gpuarena__stream_poll(gpuarena *arena, uint32_t record)
 {
     gpuarena__stream *stream = &arena->streams.list[record];
@@ -5276,8 +5277,8 @@ static int gpuarena__uses_resolve(gpuarena *arena)
     return (int)some;
 }
 
-/* Makes quiet what completed events cover, on all streams except `but`; records events for frees that no
-   event covers yet. 1: something became quiet. */
+/* Makes blocks quiet that completed events cover, on all streams except `but`; records events for frees that
+   no event covers yet. 1: some became quiet. */
 static int gpuarena__resolve_events(gpuarena *arena, uint32_t but)
 {
     int some = 0, again;
@@ -5391,7 +5392,7 @@ static void gpuarena__record_own(gpuarena *arena, uint32_t record)
     if (arena->streams.list[record].key) (void)gpuarena__stream_record(arena, record, NULL);
 }
 
-/* Before a gap or pages are chosen: makes quiet what events show to be. */
+/* Makes blocks quiet that completed events cover. Called before a gap or pages are chosen. */
 static int gpuarena__resolve_all(gpuarena *arena)
 {
     return !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME
@@ -5851,7 +5852,7 @@ static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__re
    the one at the lowest address. */
 typedef struct gpuarena__run_search {
     const gpuarena__request *req;
-    uint32_t availability;                       /* what a run may have to wait for */
+    uint32_t availability;                       /* the waits that a run may need */
     uint32_t first;                              /* the first node of the best run so far; 0: none */
     uint64_t foreign, bytes;                     /* of that run: to be waited for, and in all */
 } gpuarena__run_search;
@@ -6006,7 +6007,7 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req
             || !gpuarena__stream_wait_for(arena, req->stream, record)) return 0;
     if (!gpuarena__nodes_reserve(arena, 3)) return 0;        /* one for the split here, two for the block */
     index = gpuarena__node_around(arena, span.address);
-    if (!arena->streams.many) return index;      /* what is available now is one block already */
+    if (!arena->streams.many) return index;      /* a run without waits is one block already */
     for (;; index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         int foreign = gpuarena__availability(arena, req, node) > GPUARENA__AVAILABLE_NOW;
@@ -6043,14 +6044,14 @@ static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
    mapped at its new place before it is unmapped at the old one, so a failure leaves everything as it was. */
 
 enum { GPUARENA__PAGES_TRIED = 8 };              /* so many are created without asking the driver first */
-/* A handle of several pages has at most this part of what limit and device leave. Of reserved memory this
-   part and a page may be stranded. Tests set it, so that small devices have large handles. */
+/* A handle of several pages has at most this part of the bytes that limit and device leave. Of reserved
+   memory this part and a page may be stranded. Tests set it, so that small devices have large handles. */
 #ifndef GPUARENA__HANDLE_PART
 #define GPUARENA__HANDLE_PART 256
 #endif
-/* A place of this size and more is large: its handles may have four times as much of what is left. The
-   handles of any other place have at most HANDLE_SMALL, or one part in HANDLE_SHARE of reserved memory and
-   the place if that is more, since a small block may strand all of one. */
+/* A place of this size and more is large: its handles may have 4 in HANDLE_PART of the bytes that limit and
+   device leave. The handles of any other place have at most HANDLE_SMALL, or one part in HANDLE_SHARE of
+   reserved memory and the place if that is more, since a small block may strand all of one. */
 static const uint64_t GPUARENA__HANDLE_KNEE = (uint64_t)256 << 20;
 static const uint64_t GPUARENA__HANDLE_SMALL = (uint64_t)16 << 20;
 enum { GPUARENA__HANDLE_SHARE = 10 };
@@ -6069,7 +6070,7 @@ static uint64_t gpuarena__stranded(const gpuarena *arena)
         - gpuarena__idle_known(arena) * arena->paged.page_bytes;
 }
 
-/* Tells whether stranded bytes and `more` exceed what growth by large handles allows. */
+/* Tells whether stranded bytes and `more` exceed the bound for growth by large handles. */
 static int gpuarena__strands_much(const gpuarena *arena, uint64_t more)
 {
     return gpuarena__stranded(arena) + more
@@ -6188,8 +6189,8 @@ static uint32_t gpuarena__hole_cut(gpuarena *arena, uint64_t begin, uint64_t end
     return gpuarena__block_carve(arena, index, begin, end - begin, gpuarena__hole_list);
 }
 
-/* Claims whole pages of a quiet free block, so that the driver can be asked about them. What is left of the
-   block below them keeps its node. Takes up to two nodes. Returns the pages' node, a chain of one; or 0 and
+/* Claims whole pages of a quiet free block, so that the driver can be asked about them. The rest of the block
+   below them keeps its node. Takes up to two nodes. Returns the pages' node, a chain of one; or 0 and
    an error: there is no host memory. */
 static uint32_t gpuarena__block_claim(gpuarena *arena, uint32_t index, uint64_t begin, uint64_t bytes,
                                       gpuarena__error *error)
@@ -6249,7 +6250,7 @@ static void gpuarena__room_end(gpuarena *arena, uint32_t index)
     (void)gpuarena__hole_join(arena, node->next);
 }
 
-/* Tries again to unmap what the driver failed to unmap. */
+/* Tries again to unmap the holes that the driver failed to unmap. */
 static void gpuarena__retry_unmap(gpuarena *arena, gpuarena__error *error)
 {
     gpuarena__iterator at = gpuarena__blocks(arena);
@@ -6404,8 +6405,8 @@ static void gpuarena__place_try(const gpuarena *arena, const gpuarena__request *
 
 /* Tries the places of the gap that begins at this node: a block may begin or end with each node of the gap.
    O(nodes of the gap). Where there is one stream, a large block of whole pages begins at a page if the gap
-   has room: otherwise it shares its first and its last page with its neighbours. What is left before it is
-   stranded until small blocks fill it, so not if that and what is stranded already exceed the bound. If the
+   has room: otherwise it shares its first and its last page with its neighbours. The rest before it is
+   stranded until small blocks fill it, so not if that and stranded memory exceed the bound together. If the
    gap begins inside a page that is partly live, that part counts twice: so measured, memory is lowest. */
 static void gpuarena__gap_look(const gpuarena *arena, const gpuarena__request *req, uint32_t first,
                                gpuarena__place *best)
@@ -6605,7 +6606,7 @@ static int gpuarena__idle_next(const gpuarena *arena, gpuarena__idle_walk *at)
     }
 }
 
-/* Sorts the first `count` blocks of a chain, the highest first. *rest: what follows them. */
+/* Sorts the first `count` blocks of a chain, the highest first. *rest: those that follow. */
 static uint32_t gpuarena__chain_sort(const gpuarena *arena, uint32_t first, uint32_t count, uint32_t *rest)
 {
     uint32_t left, right, sorted, *link = &sorted;
@@ -6704,7 +6705,7 @@ static uint32_t gpuarena__large_claim(gpuarena *arena, uint64_t pages, uint64_t 
 }
 
 /* The bytes that could be released or moved: idle segments, spare pages and whole free pages. quiet 1: only
-   what waits for nothing; 0: all, once its waits are over. */
+   those that wait for nothing; 0: all, once their waits are over. */
 static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
 {
     uint64_t begin = arena->paged.kept_begin, end = arena->paged.kept_end, count;
@@ -6780,14 +6781,14 @@ static uint64_t gpuarena__large_release(gpuarena *arena, uint64_t count, uint64_
    tried again: other threads or arenas were quicker, or large handles have gone back. */
 typedef struct gpuarena__commit {
     uint64_t begin, end, need, spare, create, move;
-    uint64_t before;                             /* reserved bytes at first, less what has gone back since */
+    uint64_t before;                             /* reserved bytes at first, less those released since */
     uint32_t may_move;
     uint32_t is_last;                            /* 1: no large handle can go back any more */
     uint32_t claimed;                            /* a chain of the pages that move, at their old places */
     uint32_t first;                              /* the first new handle in the table */
 } gpuarena__commit;
 
-/* Makes quiet what completed events show to be. Returns how many pages, up to `count`, may then move to a
+/* Makes blocks quiet that completed events cover. Returns how many pages, up to `count`, may then move to a
    place; none while a stream is captured. may_wait: if quiet pages are too few, the host waits for streams,
    event by event, as long as that makes some quiet. */
 static uint64_t gpuarena__movable(gpuarena *arena, const gpuarena__commit *commit, uint64_t count,
@@ -6819,9 +6820,9 @@ static uint64_t gpuarena__idle_part(const gpuarena *arena, uint64_t peak)
     return arena->config.idle_fraction > 0 ? (uint64_t)((double)peak * arena->config.idle_fraction) : 0;
 }
 
-/* Tells whether new pages spare idle ones in a place that lacks so many bytes. If what is live and stranded,
-   and what the place lacks, exceed the peak and its idle part, no move keeps reserved memory within these,
-   and each leaves more stranded.
+/* Tells whether new pages spare idle ones in a place that lacks so many bytes. If these and live and stranded
+   bytes exceed the peak and its idle part together, no move keeps reserved memory within these, and each
+   strands more.
    Measured in stress/RESULTS.md, Where stranded memory fills the idle share. */
 static int gpuarena__spares_idle(const gpuarena *arena, uint64_t bytes, uint64_t lack, uint64_t peak)
 {
@@ -6831,8 +6832,8 @@ static int gpuarena__spares_idle(const gpuarena *arena, uint64_t bytes, uint64_t
 }
 
 /* The number of pages that may be created before idle ones move, for a place of so many bytes, of which
-   `lack` have no memory. An arena with one stream gets its idle part bit by bit; what a plan obtains has
-   none. If idle pages are spared, a quarter of the part may stay idle. */
+   `lack` have no memory. An arena with one stream gets its idle part bit by bit; growth for a plan has none.
+   If idle pages are spared, a quarter of the part may stay idle. */
 static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t bytes, uint64_t lack)
 {
     uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + bytes), least = 0,
@@ -6918,10 +6919,10 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
     return gpuarena__set_reason(error, narrow);
 }
 
-/* Tells whether too much is stranded for a place of `bytes` to have large handles: more than half of what one
-   handle may have of `room`, what limit and device leave; or more than three quarters of the idle part of the
-   peak, this place included. Deciding the commit noted the peak. Measured in stress/RESULTS.md, Sizes of
-   handles. */
+/* Tells whether too much is stranded for a place of `bytes` to have large handles: more than half of one
+   handle's part of `room`, the bytes that limit and device leave; or more than three quarters of the idle
+   part of the peak, this place included. Deciding the commit noted the peak. Measured in stress/RESULTS.md,
+   Sizes of handles. */
 static int gpuarena__strands_too_much(const gpuarena *arena, uint64_t bytes, uint64_t room)
 {
     uint64_t idle = gpuarena__idle_part(arena, gpuarena__max(arena->paged.peak_bytes,
@@ -6989,7 +6990,7 @@ static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, gp
     if (!gpuarena__spares_reserve(arena, commit->create))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (!gpuarena__charge(arena, commit->create * page, NULL)) return 0;
-    if (gpuarena__is_scarce(arena, commit->create)) {        /* what must be new even if all else moves */
+    if (gpuarena__is_scarce(arena, commit->create)) {        /* pages that must be new though others move */
         least = more - (commit->may_move ? gpuarena__movable(arena, commit, more, 0) : 0);
         least = gpuarena__min(commit->create, least);
         may = !gpuarena__is_beyond(arena, least) || gpuarena__ask_grant(arena, least, error);
@@ -7013,7 +7014,7 @@ static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *commit, gp
 }
 
 /* If holes of a region are less than this apart, access is set for all of them with one call, and again for
-   what lies between: another call takes as long as the access to about 1 GiB. */
+   the pages between them: another call takes as long as the access to about 1 GiB. */
 static const uint64_t GPUARENA__ACCESS_NEAR = (uint64_t)1 << 30;
 
 /* Maps the handles into the holes of the place and sets access run by run. 0 and an error: everything below
@@ -7279,7 +7280,7 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
     return done && gpuarena__spans_release(arena, error);
 }
 
-/* ---- what growth takes */
+/* ---- pages for a request */
 
 /* Tells whether a request is served by pages. */
 static int gpuarena__is_paged(const gpuarena *arena, const gpuarena__request *req)
@@ -7366,7 +7367,7 @@ GPUARENA__INLINE gpuarena__planned *gpuarena__plan_next(gpuarena__plans *plans, 
 
 /* ---- memory that is earmarked */
 
-/* Takes a free block out of its bin, or out of what is earmarked; in that case returns the EARMARKED bits. */
+/* Takes a free block out of its bin, or out of earmarked memory; in that case returns the EARMARKED bits. */
 static uint64_t gpuarena__earmark_lift(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -7520,7 +7521,7 @@ static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node)
 
 /* ---- packing. Time goes round: it is counted in allocations of a step. Blocks are placed one after the
    other, each at the lowest address at which no block lies that is there at the same time: the largest first,
-   and of one size the longest-lived, or the earliest. What is tiny beside the peak lies above all others.
+   and of one size the longest-lived, or the earliest. Blocks tiny beside the peak lie above all others.
 
    A step is cut into windows: window 1 is all of it, and window w is cut into windows 2w and 2w + 1, down to
    single allocations. The parts of a time are the fewest windows that make it up. Each window has two lists
@@ -7544,9 +7545,9 @@ typedef struct gpuarena__pack {
     uint32_t windows;                            /* window `windows` is the first allocation alone: 2^n */
     gpuarena__list *lists;
     gpuarena__taken *taken;                      /* by list, and by offset; neighbours in a list are one */
-    uint64_t looks;                              /* into lists, and what is passed or moved there */
+    uint64_t looks;                              /* into lists, and at entries passed or moved there */
     uint64_t peak, top;                          /* in units; top: the blocks placed lie below */
-    uint64_t end;                                /* what lies above has no memory, in units */
+    uint64_t end;                                /* there is no memory above it, in units */
 } gpuarena__pack;
 
 enum {
@@ -7558,7 +7559,7 @@ enum {
 };
 
 /* Writes down the lists of a window that is a part, as pack_time does. Addresses are entered in both. One of
-   them is asked: what is taken throughout the window is also taken at some time in it. */
+   them is asked: an address taken throughout the window is also taken at some time in it. */
 static uint32_t gpuarena__pack_part(uint32_t window, uint32_t enters, uint32_t *lists)
 {
     lists[0] = 2 * window + 1;
@@ -7703,7 +7704,7 @@ static int gpuarena__is_plannable(const gpuarena__sequence *sequence, uint32_t a
     return one->units && one->record == record && one->until > at && one->until <= sequence->count + 1 + at;
 }
 
-/* The blocks of a sequence on one stream, and their peak: of what is there when a block comes. */
+/* The blocks of a sequence on one stream, and their peak: the most bytes present when a block comes. */
 static void gpuarena__pack_fill(gpuarena__pack *pack, uint32_t record)
 {
     const gpuarena__sequence *sequence = pack->sequence;
@@ -7740,9 +7741,9 @@ static void gpuarena__pack_gap(gpuarena__pack *pack, uint64_t end)
     }
 }
 
-/* The gaps between what a plan may have for a stream: what is free for it, or was allocated in the step that
-   ends, and comes again. A gap has no length where a range ends and the next one begins, and behind the last
-   range: no block lies on both sides. */
+/* The gaps between the memory that a plan may have for a stream: blocks that are free for it, or were
+   allocated in the step that ends, and come again. A gap has no length where a range ends and the next one
+   begins, and behind the last range: no block lies on both sides. */
 static void gpuarena__pack_gaps(const gpuarena *arena, gpuarena__pack *pack, const gpuarena__plan *plan,
                                 uint32_t record)
 {
@@ -7877,7 +7878,7 @@ static int gpuarena__pack_make(gpuarena *arena, gpuarena__pack *pack, const gpua
 /* ---- regions */
 
 /* Makes the memory that is earmarked between two addresses ordinary free memory, and tells the observer of
-   what is quiet by now. */
+   blocks that are quiet by now. */
 static void gpuarena__earmark_end(gpuarena *arena, uint64_t begin, uint64_t end)
 {
     gpuarena__iterator at = begin ? gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin))
@@ -7894,8 +7895,8 @@ static void gpuarena__earmark_end(gpuarena *arena, uint64_t begin, uint64_t end)
     }
 }
 
-/* Earmarks what a record may have between two addresses: what is free, and what is live as soon as it is
-   freed. 0: no host memory. */
+/* Earmarks the blocks that a record may have between two addresses: free ones at once, live ones as soon as
+   they are freed. 0: no host memory. */
 static int gpuarena__earmark_begin(gpuarena *arena, uint32_t record, uint64_t begin, uint64_t end)
 {
     gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin));
@@ -7956,7 +7957,7 @@ static gpuarena__region *gpuarena__region_of(gpuarena *arena, uint32_t record)
     return region;
 }
 
-/* Moves what a sequence has of a stream from an address on: it lies at another one now. */
+/* Notes that a sequence's blocks of a stream, from an address on, lie at another one now. */
 static void gpuarena__plan_shift(const gpuarena__sequence *seen, uint32_t record, uint64_t from, uint64_t to)
 {
     uint32_t at;
@@ -7984,8 +7985,8 @@ static int gpuarena__has_plan(const gpuarena *arena)
     return at < GPUARENA__PLANS;
 }
 
-/* Creates what was released for the plan of the step under way again, in a few large handles, since the step
-   needs more than its plan has. 1: done. */
+/* Creates the pages again that were released for the plan of the step under way, in a few large handles,
+   since the step needs more than its plan has. 1: done. */
 static int gpuarena__plans_regrow(gpuarena *arena, const gpuarena__request *req)
 {
     gpuarena__plans *plans = &arena->plans;
@@ -8004,9 +8005,9 @@ static int gpuarena__plans_regrow(gpuarena *arena, const gpuarena__request *req)
     return index != 0;
 }
 
-/* Makes what is earmarked ordinary memory, because it is needed. The plan of the step under way ends with the
-   step: what it has yet to serve lies where it is planned, if that is free. The others wait until a step of
-   their kind begins. ends 1: they end, for their memory goes. Returns 1 if something was earmarked. */
+/* Makes earmarked memory ordinary, because it is needed. The plan of the step under way ends with the step:
+   blocks that it has yet to serve lie where they are planned, if that is free. Other plans wait until a step
+   of their kind begins. ends 1: they end, for their memory goes. Returns 1 if something was earmarked. */
 static int gpuarena__plans_yield(gpuarena *arena, int ends)
 {
     gpuarena__plans *plans = &arena->plans;
@@ -8141,8 +8142,8 @@ static int gpuarena__plan_enter(gpuarena *arena, gpuarena__plan *plan, const gpu
     return 1;
 }
 
-/* Tells whether a packed plan lets memory go back: what is idle exceeds what the regions need by a part of
-   the peak. Otherwise pages would move for nothing, since what is reserved above the peak lies beside live
+/* Tells whether a packed plan lets memory go back: idle memory exceeds the need of the regions by a part of
+   the peak. Otherwise pages would move for nothing, since memory reserved above the peak lies beside live
    blocks. */
 static int gpuarena__plan_gains(gpuarena *arena, const gpuarena__region *wanted, uint32_t count)
 {
@@ -8189,8 +8190,7 @@ static int gpuarena__plan_again(gpuarena *arena, gpuarena__plan *plan, int gains
     return gpuarena__plan_earmark(arena, plan, 0, UINT64_MAX);
 }
 
-/* Tells whether two recorded steps are the same: sizes, streams, and when what is freed in the step is
-   freed. */
+/* Tells whether two recorded steps are the same: sizes, streams, and when blocks are freed in the step. */
 static int gpuarena__is_same_step(const gpuarena__sequence *seen, const gpuarena__sequence *fresh)
 {
     uint32_t at;
@@ -8326,8 +8326,8 @@ static void gpuarena__plan_improve(gpuarena *arena, gpuarena__plan *plan)
 }
 
 /* Earmarks memory for a plan that waits: packs it, since pages may have moved meanwhile, or its blocks lie
-   where they lay. The plan ends if neither can be had, or if pages moved for that often in a row: then what
-   other steps need has no room beside it. */
+   where they lay. The plan ends if neither can be had, or if pages moved for that often in a row: then the
+   memory of other steps has no room beside it. */
 static void gpuarena__plan_resume(gpuarena *arena, gpuarena__plan *plan)
 {
     uint64_t moved = arena->stats.remapped_page_count;
@@ -8452,7 +8452,7 @@ static void gpuarena__note_idle_low(gpuarena *arena)
     arena->paged.idle_low_count = gpuarena__min(arena->paged.idle_low_count, gpuarena__idle_known(arena));
 }
 
-/* Release AGE: releases what has been idle for release_age operations. A segment that the driver refuses
+/* Release AGE: releases memory that was idle for release_age operations. A segment that the driver refuses
    counts as young again. */
 static void gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
@@ -9006,7 +9006,7 @@ static int gpuarena__parse(const char *text, gpuarena_config *config, gpuarena__
     return 1;
 }
 
-/* Writes 0.8 as 80%, exact to 15 digits, in any locale; what is less than the last digit as one of it. */
+/* Writes 0.8 as 80%, exact to 15 digits, in any locale; a share below the last digit as one of it. */
 static void gpuarena__put_share(gpuarena__text *out, double fraction)
 {
     const uint64_t one = (uint64_t)10000000 * 1000000;       /* 10^13: a percent, of 10^15 */
@@ -9073,7 +9073,7 @@ static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *con
 }
 
 /* Fills fields that are zero from the environment variable's text. If there is one, *out names the variable
-   first, whatever turns out to be wrong. 0: *out says what cannot be read. */
+   first, whatever turns out to be wrong. 0: *out names the text that cannot be read. */
 static int gpuarena__config_fill(gpuarena_config *config, gpuarena__text *out)
 {
     const char *name = config->environment ? config->environment : "GPUARENA_CONF",
@@ -9094,7 +9094,7 @@ static int gpuarena__config_fill(gpuarena_config *config, gpuarena__text *out)
     return 1;
 }
 
-/* Checks what can be checked before any driver call. */
+/* Makes the checks that need no driver call. */
 static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text *out)
 {
     uint32_t at, all, set;
@@ -9251,8 +9251,8 @@ static void gpuarena__set_defaults(gpuarena_config *config, uint64_t total_bytes
         config->release_bytes = gpuarena__min((uint64_t)256 << 20, total_bytes);
 }
 
-/* Checks everything, and replaces defaults by the values in force. What no rule states is a figure that is
-   too large for another. */
+/* Checks everything, and replaces defaults by the values in force. No rule of a single key can state that a
+   figure is too large for another. */
 static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
                                      gpuarena__text *out)
 {
@@ -9296,7 +9296,7 @@ static gpuarena *gpuarena__self(const gpuarena *arena)
     return (gpuarena *)gpuarena__pointer(gpuarena__address(arena));
 }
 
-/* Finds an arena by its pointer alone, without reading what may not live. Under the registry's lock. */
+/* Finds an arena by its pointer alone, without reading memory that may be gone. Under the registry's lock. */
 static const gpuarena *gpuarena__in_registry(const gpuarena *arena)
 {
     const gpuarena *found;
@@ -9347,8 +9347,9 @@ static int gpuarena__register(gpuarena *arena, gpuarena__text *out)
     return fits;
 }
 
-/* Removes an arena from the registry; and from its data, and from the sums above, what the driver still holds
-   for it: all on a lost device, else what it has failed to take back, or its pool has not returned. */
+/* Removes an arena from the registry; and from its data, and from the sums above, the memory that was not
+   given back: all on a lost device, else segments whose release failed, and bytes that a pool of the driver
+   has not returned. */
 static void gpuarena__unregister(gpuarena *arena)
 {
     gpuarena **link;
@@ -9501,7 +9502,7 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason)
     }
 }
 
-/* Writes failure->detail. What is too long ends with "..". */
+/* Writes failure->detail. A text that is too long is cut, and ends with "..". */
 GPUARENA__PRINTF(2, 3) static void gpuarena__detail(gpuarena_failure *failure, const char *format, ...)
 {
     va_list values;
@@ -9616,7 +9617,7 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
     if (lack > failure->device_free_bytes) failure->driver_call = NULL;
 }
 
-/* Tells whether a limit refused what it would have room for, if idle memory could move or be released. */
+/* Tells whether a limit refused bytes that it would have room for, if idle memory could move or go back. */
 static int gpuarena__is_within_limits(const gpuarena_failure *failure)
 {
     return (failure->reason == GPUARENA_REASON_OVER_LIMIT || failure->reason == GPUARENA_REASON_OVER_PARENT)
@@ -9644,7 +9645,7 @@ static gpuarena_result gpuarena__outcome_measured(gpuarena *arena, const gpuaren
     failure = gpuarena__failure_grow(arena, error, requested, need, idle);
     if (idle && gpuarena__is_within_limits(&failure)) {
         if (gpuarena__ask_capturing(arena, NULL))
-            failure.reason = GPUARENA_REASON_CAPTURE;        /* what is idle stays where it is */
+            failure.reason = GPUARENA_REASON_CAPTURE;        /* idle memory stays where it is */
         else if (gpuarena__idle_bytes(arena, 0) > gpuarena__idle_bytes(arena, 1))
             failure.reason = GPUARENA_REASON_PENDING;        /* the host could not wait for it */
     }
@@ -10167,8 +10168,8 @@ typedef struct gpuarena__audit {
 } gpuarena__audit;
 
 /* A function check_x returns 1; or it names the violated invariant and returns 0, by one of these macros.
-   NEVER: something is wrong. SAME: what is found is not what is kept. LINK: an index in a link or a table is
-   no node. */
+   NEVER: something is wrong. SAME: a value counted afresh differs from the one kept. LINK: an index in a link
+   or a table is no node. */
 #define GPUARENA__NEVER(violated, name, where) \
     if (violated) return gpuarena__put(audit->out, "%s (at %" PRIu64 ")", name, (uint64_t)(where))
 #define GPUARENA__SAME(found, kept, name) GPUARENA__NEVER((found) != (kept), name, found)
@@ -10948,8 +10949,8 @@ static int gpuarena__cuda_vm_create(const gpuarena_driver *self, uint64_t *page,
     if (!code) *page = made;
     return code;
 }
-/* Entries that are one call: CALL of the runtime, with the device current; FREE as well, but what is freed or
-   closed stays so, even if the caller's device cannot be made current again; DIRECT of the driver.
+/* Entries that are one call: CALL of the runtime, with the device current; FREE as well, but the free or
+   close succeeds even if the caller's device cannot be made current again; DIRECT of the driver.
    X(name, way, parameters, call) */
 #define GPUARENA__CUDA_FREE(call) GPUARENA__CUDA_CALL(call); if (code == GPUARENA__NOT_RESTORED) code = 0
 #define GPUARENA__CUDA_DIRECT(call) int code = (int)(call); (void)self
@@ -11369,7 +11370,7 @@ static const gpuarena *gpuarena__family_root(const gpuarena *arena)
     return arena;
 }
 
-/* A call tries so often again, if other threads or arenas have changed what it saw, before it is refused. */
+/* A call tries so often again, if other threads or arenas have changed the state it saw, before it fails. */
 enum { GPUARENA__RACES = 8 };
 
 /* A call that may reclaim idle memory from other arenas of its tree. */
@@ -11384,7 +11385,7 @@ typedef struct gpuarena__reclaim {
     int predicts;                                /* 1: it takes nothing at all, so no plan ends for it */
 } gpuarena__reclaim;
 
-/* Notes what may change while growth is tried. */
+/* Notes the figures that may change while growth is tried. */
 static void gpuarena__reclaim_note(const gpuarena *arena, gpuarena__reclaim *reclaim)
 {
     if (!arena->has_family) return;
@@ -11483,7 +11484,7 @@ static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const 
 /* After growth by `bytes` was refused, by a limit here or above or by the driver: reclaims idle memory of the
    tree's other arenas, with this arena unlocked, if together they have enough: until all limits from here up
    allow it, or as many bytes as the driver refused. 1: try again, because memory was released or something
-   has changed meanwhile, in this arena, too: what it has idle may serve more, or have gone. So a call that
+   has changed meanwhile, in this arena, too: its idle memory may serve more, or have gone. So a call that
    fails has tried with all memory there is. Attempts end: each asks for less than the amount that was refused
    before, unless an arena has changed; and an amount is refused at the ninth attempt that found too little
    while arenas changed. */
@@ -11499,7 +11500,7 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     gpuarena__reclaim before;
     if (!arena->has_family || !(limited || (refused && bytes)) || bytes >= reclaim->refused || arena->lost
         || gpuarena__is_tied() || gpuarena__ask_capturing(arena, NULL)) return 0;
-    if (refused) {                               /* the tree may have what it has and what is free */
+    if (refused) {                               /* the tree may have its memory and the free bytes */
         if (!gpuarena__driver_info(arena, &free_bytes, NULL)) return 0;
         device = gpuarena__family_figures(arena, root).held
             + gpuarena__above(free_bytes, arena->config.headroom_bytes);
@@ -11924,7 +11925,7 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     return arena;
 }
 
-/* Tells whether all fields of two tables are equal; what lies between fields does not count. */
+/* Tells whether all fields of two tables are equal; bytes between fields do not count. */
 static int gpuarena__is_same_driver(const gpuarena_driver *one, const gpuarena_driver *other)
 {
     int same = 1;
@@ -12478,7 +12479,7 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *
     uint64_t need = gpuarena__segment_bytes(arena, req, 0);
     uint32_t index;
     if (!need || error->result != GPUARENA_OUT_OF_MEMORY) return 0;
-    index = gpuarena__look(arena, req);          /* what has become quiet meanwhile is used, not released */
+    index = gpuarena__look(arena, req);          /* memory that is quiet by now is used, not released */
     if (index) return index;
     if (gpuarena__is_paged(arena, req)) {        /* segments that remained after dedicated blocks */
         uint64_t idle = gpuarena__idle_segments(arena, quiet), all, lacks;
@@ -12649,8 +12650,8 @@ static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req,
 }
 
 /* Calls config.pressure, without any lock. Later rounds call it again only if something has changed: frees
-   here and in the tree's other arenas, whose reserved memory and limits count, too. What a round obtains and
-   gives back, because it does not serve the request, is no change, here or in other arenas. */
+   here and in the tree's other arenas, whose reserved memory and limits count, too. Memory that a round
+   obtains and gives back, because it does not serve the request, is no change, here or in other arenas. */
 static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     gpuarena_pressure_fn *pressure = arena->config.pressure;
@@ -12682,9 +12683,9 @@ static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req
     return 0;
 }
 
-/* Has back what was released for the plan of the step under way. If that was not enough, gives up memory that
-   is earmarked for plans, if more would be reserved otherwise than the limit or config.idle_fraction allows,
-   or if it may serve what otherwise takes a segment. */
+/* Creates the pages again that were released for the plan of the step under way. If these were not enough,
+   gives up memory that is earmarked for plans, if more would be reserved otherwise than the limit or
+   config.idle_fraction allows, or if it may serve a request that otherwise takes a segment. */
 static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     const gpuarena__plan *now = arena->plans.now;
@@ -12695,7 +12696,7 @@ static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, g
         return 0;
     }
     room = gpuarena__room(arena, NULL);
-    if (req->flags & GPUARENA_ALLOC_DEDICATED        /* what is earmarked cannot serve it, only make room */
+    if (req->flags & GPUARENA_ALLOC_DEDICATED        /* earmarked memory cannot serve it, only make room */
         && gpuarena__segment_bytes(arena, req, 0) <= room) return 0;
     if (gpuarena__is_paged(arena, req) && (!now || now->state == GPUARENA__PLAN_RECORDS || now->packed)) {
         count = gpuarena__min(gpuarena__commit_share(arena, req->bytes, req->bytes), room / page);
@@ -13343,7 +13344,7 @@ static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
         gpuarena__update_fast_path(arena);
         keep = gpuarena__min(keep, gpuarena__above(reserved, excess));
     }
-    if (keep < reserved) (void)gpuarena__plans_yield(arena, 1);  /* what a plan has goes back, too */
+    if (keep < reserved) (void)gpuarena__plans_yield(arena, 1);  /* the memory of plans goes back, too */
     if (config->release == GPUARENA_RELEASE_IDLE) {
         idle = gpuarena__idle_segments(arena, 0) + gpuarena__idle_known(arena) * arena->paged.page_bytes;
         most = config->release_bytes;
@@ -13530,7 +13531,7 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
            && !gpuarena__commit_run(arena, begin, end, 1, stream, error)) {
         uint64_t before = arena->stats.reserved_bytes, idle = gpuarena__idle_segments(arena, !waited);
         if (error->result != GPUARENA_OUT_OF_MEMORY) return 0;
-        if (gpuarena__plans_yield(arena, 0)) continue;       /* what plans had may be quiet */
+        if (gpuarena__plans_yield(arena, 0)) continue;       /* the memory of plans may be quiet */
         (void)gpuarena__release_to(arena, before - idle, !waited, stream, NULL);
         if (arena->stats.reserved_bytes < before) continue;
         while (record < arena->streams.count && !gpuarena__host_wait_for(arena, record)) record++;
@@ -13542,7 +13543,7 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
 }
 
 /* Tells whether a live block may be extended to the request's bytes: over its room, and over free memory and
-   holes that the request may use. yielded 1: also over what is earmarked for plans, if that is of its stream
+   holes that the request may use. yielded 1: also over memory earmarked for plans, if that is of its stream
    or quiet. */
 static int gpuarena__may_extend(const gpuarena *arena, const gpuarena__request *req, uint32_t index,
                                 int yielded)
@@ -13663,8 +13664,8 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
     return gpuarena__outcome_measured(arena, error, bytes, need, idle, stream);
 }
 
-/* Tells whether a block that could not grow may grow by now, because other threads have freed what it lacked.
-   serial: the block's, which may be gone. */
+/* Tells whether a block that could not grow may grow by now, because other threads have freed the memory that
+   it lacked. serial: the block's, which may be gone. */
 static int gpuarena__may_grow_now(gpuarena *arena, uint32_t index, uint64_t serial, uint64_t bytes,
                                   const gpuarena__error *error)
 {
@@ -13678,10 +13679,10 @@ static int gpuarena__may_grow_now(gpuarena *arena, uint32_t index, uint64_t seri
 }
 
 /* Grows a live block in place, ending plans and reclaiming from other arenas of the tree if necessary, again
-   if other threads have freed what it lacks, and clears the new part if config.scrub says so. 0 and an error;
-   without an error another thread has freed, resized or exported the block. If the part cannot be cleared,
-   the block shrinks again and loses its room; host memory for that is reserved except for a node, which is
-   kept. The part was used by nobody, but it may still be cleared if the device was waited for. */
+   if other threads have freed memory that it lacks, and clears the new part as config.scrub says. 0 and an
+   error; without an error another thread has freed, resized or exported the block. If the part cannot be
+   cleared, the block shrinks again and loses its room; host memory for that is reserved except for a node,
+   which is kept. The part was used by nobody, but it may still be cleared if the device was waited for. */
 static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena__request *req,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
@@ -13698,7 +13699,7 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
         done = gpuarena__block_grow(arena, index, req, error);
         if (done || error->result != GPUARENA_OUT_OF_MEMORY) break;
         again = gpuarena__may_extend(arena, req, index, 1)
-            && gpuarena__plans_yield(arena, 0);  /* plans may have what is behind it */
+            && gpuarena__plans_yield(arena, 0);  /* plans may have the memory behind it */
         if (again) continue;
         lack = gpuarena__resize_need(arena, index, req->bytes, &idle);
         lack = gpuarena__above(lack, idle);
@@ -14350,8 +14351,8 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #endif /* GPUARENA_IMPLEMENTATION */
 
 /* Versions. While the version is 0.x, a new minor number (0.1 to 0.2) may break source: names, arguments and
-   defaults may change, and the list below says which. A new patch number never does: what compiled goes on
-   compiling, and means the same but for mistakes that are mended. From 1.0 on only a new major number may
+   defaults may change, and the list below says which. A new patch number never does: programs go on
+   compiling, and mean the same but for mistakes that are mended. From 1.0 on only a new major number may
    break source.
 
    Changes
