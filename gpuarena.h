@@ -6823,7 +6823,7 @@ static uint64_t gpuarena__idle_part(const gpuarena *arena, uint64_t peak)
 /* Tells whether new pages spare idle ones in a place that lacks so many bytes. If these and live and stranded
    bytes exceed the peak and its idle part together, no move keeps reserved memory within these, and each
    strands more.
-   Measured in stress/RESULTS.md, Where stranded memory fills the idle share. */
+   Measured in stress/CHOICES.md, Where stranded memory fills the idle share. */
 static int gpuarena__spares_idle(const gpuarena *arena, uint64_t bytes, uint64_t lack, uint64_t peak)
 {
     uint64_t idle = gpuarena__idle_part(arena, peak);
@@ -6921,7 +6921,7 @@ static int gpuarena__commit_decide(gpuarena *arena, gpuarena__commit *commit, gp
 
 /* Tells whether too much is stranded for a place of `bytes` to have large handles: more than half of one
    handle's part of `room`, the bytes that limit and device leave; or more than three quarters of the idle
-   part of the peak, this place included. Deciding the commit noted the peak. Measured in stress/RESULTS.md,
+   part of the peak, this place included. Deciding the commit noted the peak. Measured in stress/CHOICES.md,
    Sizes of handles. */
 static int gpuarena__strands_too_much(const gpuarena *arena, uint64_t bytes, uint64_t room)
 {

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# The commands of README.md and of the READMEs and RESULTS in stress/ and tests/, run in a folder of their own as a reader
+# The commands of README.md and of the texts in stress/ and tests/, run in a folder of their own as a reader
 # would, and what these texts name: options, files, columns, policies, workloads, keys, make targets. Tables below a command are
 # what it prints. Else it must not judge what commands print.
 #
@@ -21,7 +21,7 @@ require './tests/support/stress_run.pl';
 our ($folder, $stress, $traces);
 
 delete @ENV{qw(MAKEFLAGS)};
-my @documents = qw(README.md stress/README.md stress/RESULTS.md tests/README.md);
+my @documents = qw(README.md stress/README.md stress/RESULTS.md stress/CHOICES.md tests/README.md);
 my $readme = join "\n", map { slurp($_) } @documents;
 my $makefile = slurp('Makefile');
 my $header = slurp('gpuarena.h');
