@@ -312,6 +312,46 @@ static void test_refused(void)
     (void)close_arena();
 }
 
+/* ---- calls that pass over free memory: each looks at no more of it than it needs */
+
+/* Idle handles of several pages, of one size, that all go back. */
+static uint64_t trim_cost(int count)
+{
+    open_arena("backing=paged,idle=100%");
+    for (int at = 0; at < count; at++) blocks[at] = take(MIB(32), NULL);
+    CHECK_U64(device.count, <, (uint64_t)count * 16);
+    for (int at = 0; at < count; at++) drop(blocks[at], NULL);
+    uint64_t taken = STEPS(gpuarena_trim(arena, 0, NULL), GPUARENA_OK);
+    CHECK_U64(device.count, <=, 4);              /* ranges of addresses */
+    (void)close_arena();
+    return taken;
+}
+
+/* A free above a lowered limit, on the arena's only stream, which makes no page idle. */
+static uint64_t over_limit_cost(int count)
+{
+    open_arena("backing=paged,limit=256G");
+    for (int at = 0; at < 2 * count; at++) blocks[at % MANY] = take(KIB(512), NULL);
+    for (int at = 0; at < count; at += 2) drop(blocks[at], NULL);
+    CHECK_INT(gpuarena_set_limit(arena, MIB(64)), ==, GPUARENA_OK);
+    uint64_t taken = STEPS(gpuarena_free(arena, blocks[count / 2 + 1], NULL), GPUARENA_OK);
+    (void)close_arena();
+    return taken;
+}
+
+/* A resize by a page, where holes and free blocks lie behind the block by turns. */
+static uint64_t resize_cost(int count)
+{
+    open_arena("backing=paged,idle=100%");
+    for (int at = 0; at < count; at++) blocks[at] = take(MIB(4), NULL);
+    for (int at = 1; at < count; at += 2) drop(blocks[at], NULL);
+    CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
+    for (int at = 2; at < count; at += 2) drop(blocks[at], NULL);
+    uint64_t taken = STEPS(gpuarena_resize(arena, blocks[0], MIB(6), NULL), GPUARENA_OK);
+    (void)close_arena();
+    return taken;
+}
+
 int main(void)
 {
     test_class();
@@ -320,5 +360,8 @@ int main(void)
     test_segments(0);
     test_segments(1);
     test_refused();
+    judge(trim_cost(FEW), trim_cost(MANY), 40, "trim of large handles");
+    judge(over_limit_cost(FEW), over_limit_cost(MANY), 1.5, "a free above a lowered limit");
+    judge(resize_cost(FEW), resize_cost(MANY), 1.5, "a resize in place");
     return tap_done();
 }
