@@ -8426,8 +8426,9 @@ static int gpuarena__release_more(gpuarena *arena, uint64_t keep, int quiet, gpu
     gpuarena__segments_release(arena, keep, quiet, stream, &refusal);
     if (arena->paged.page_bytes && arena->stats.reserved_bytes > keep && !arena->lost
         && refusal.result != GPUARENA_CAPTURE) {
-        if (!quiet || arena->streams.many || arena->multi_stream || gpuarena__idle_known(arena))
-            (void)gpuarena__resolve_all(arena);  /* else no page could become quiet */
+        if (!quiet || arena->streams.many || arena->multi_stream || gpuarena__idle_known(arena)
+            || gpuarena__idle_segments(arena, 0))
+            (void)gpuarena__resolve_all(arena);  /* else no page could become quiet, and no segment */
         if (gpuarena__pages_release(arena, keep, &refusal) && !quiet && arena->stats.reserved_bytes > keep
             && gpuarena__idle_bytes(arena, 0) && gpuarena__wait_device(arena, &refusal))
             (void)gpuarena__pages_release(arena, keep, &refusal);
