@@ -6763,17 +6763,16 @@ static uint64_t gpuarena__large_release(gpuarena *arena, uint64_t count, uint64_
     uint64_t page = arena->paged.page_bytes, before = arena->stats.reserved_bytes, gone = 0;
     gpuarena__idle_walk large;
     uint32_t claimed;
+    int done = 1;
     if (gpuarena__ask_capturing(arena, error)) return 0;
-    while (gone < count && gpuarena__large_find(arena, count - gone, begin, end, &large)) {
+    while (done && gone < count && gpuarena__large_find(arena, count - gone, begin, end, &large)) {
         uint64_t most = gpuarena__max(1, (count - gone) / large.page_count);
         gpuarena__error said = gpuarena__no_error();         /* the next round may claim the rest */
         if (!gpuarena__spares_reserve(arena, 1)) claimed = gpuarena__set_error(&said, GPUARENA_HOST_MEMORY);
         else claimed = gpuarena__large_claim(arena, large.page_count, most, begin, end, &said);
-        if (!claimed || !gpuarena__claimed_release(arena, claimed, &said)) {
-            *error = said;
-            break;
-        }
-        gone = (before - arena->stats.reserved_bytes) / page;
+        done = claimed && gpuarena__claimed_release(arena, claimed, &said);
+        gone = (before - arena->stats.reserved_bytes) / page;    /* some may have gone before one failed */
+        if (!done) *error = said;
     }
     return gone;
 }
