@@ -789,7 +789,7 @@ figure_sheet figure_sheet_of(const row_list *list, int is_maps, size_t maps_byte
 {
     enum { FIGURE_MAP_BYTES = 60000 };
     figure_sheet made = { .list = list, .is_maps = is_maps, .map_bytes = FIGURE_MAP_BYTES };
-    size_t shown = 0;                            /* rows of run */
+    size_t shown = 0, *firsts = program_need(list->count, sizeof *firsts);   /* shown: rows of run */
     made.figures = program_need(list->count * 7 + 2, sizeof *made.figures);
     for (size_t at = 0, first, rows; at < list->count; at += rows) {
         row_group(list, at, &first, &rows);
@@ -798,11 +798,11 @@ figure_sheet figure_sheet_of(const row_list *list, int is_maps, size_t maps_byte
             continue;
         }
         figure_add(&made, FIGURE_OVERHEAD, FIGURE_HOLES_INSTRUCTIONS, first, rows);
-        for (size_t one = first; one < first + rows; one++) {
-            if (row_is_first(list, first, one)) figure_add(&made, FIGURE_MAP, FIGURE_MEMORY, one, 1);
-        }
+        const size_t policies = row_firsts(list, first, rows, firsts);
+        for (size_t one = 0; one < policies; one++) figure_add(&made, FIGURE_MAP, FIGURE_MEMORY, firsts[one], 1);
         shown += rows;
     }
+    free(firsts);
     if (made.map_count && maps_bytes / made.map_count < made.map_bytes) made.map_bytes = maps_bytes / made.map_count;
     made.grain = made.map_count > 20 ? 4 : made.map_count > 8 ? 2 : 1;
     return made;
@@ -860,9 +860,7 @@ void figure_write(FILE *out, const figure_sheet *sheet, size_t at, const char *p
                      .most_reserved_bytes = 1 };
     size_t first, count;
     self.policies = program_need(shown->count, sizeof *self.policies);
-    for (size_t row_index = self.first; row_index < self.end; row_index++) {
-        if (row_is_first(list, self.first, row_index)) self.policies[self.policy_count++] = row_index;
-    }
+    self.policy_count = row_firsts(list, self.first, shown->count, self.policies);
     row_group(list, shown->first, &first, &count);
     for (const row *of = list->rows + first; of < list->rows + first + count; of++) {
         const record *drawn = of->recording;

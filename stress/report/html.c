@@ -56,13 +56,14 @@ static void html_group_line(FILE *out, const char *name, size_t columns)
                columns, name);
 }
 
-static void html_row(FILE *out, const row_list *list, size_t line, const table_column *const *columns, size_t count)
+static void html_row(FILE *out, table_best *best, size_t line, const table_column *const *columns, size_t count)
 {
+    const row_list *list = best->list;
     char text[1024];
     fputs(table_is_ok(&list->rows[line]) ? "<tr>" : "<tr class=\"oom\">", out);
     for (size_t at = 0; at < count; at++) {
         fputs(columns[at]->flags & TABLE_TEXT ? "<td class=\"w\">" : "<td>", out);
-        text_print(out, xml_text, table_is_best(list, line, columns[at]) ? "<b>%s</b></td>" : "%s</td>",
+        text_print(out, xml_text, table_is_best(best, line, columns[at]) ? "<b>%s</b></td>" : "%s</td>",
                    table_fill(columns[at], &list->rows[line], text, sizeof text));
     }
     fputs("</tr>\n", out);
@@ -72,6 +73,7 @@ static void html_table(FILE *out, const row_list *list)
 {
     const table_column *columns = table_columns(list->kind);
     const table_column *used[TABLE_MOST];        /* behind the first, which stands above its rows */
+    table_best best = { .list = list };
     size_t count = 0;
     char above[1024] = "", text[1024];
     fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table>"
@@ -89,7 +91,7 @@ static void html_table(FILE *out, const row_list *list)
         if (!*group) group = table_fill(columns, shown, text, sizeof text);
         if (!line || strncmp(group, above, sizeof above - 1)) html_group_line(out, group, count);
         snprintf(above, sizeof above, "%s", group);
-        html_row(out, list, line, used, count);
+        html_row(out, &best, line, used, count);
     }
     fputs("</tbody></table></div>\n", out);
     if (list->count > HTML_MOST_ROWS) {

@@ -154,16 +154,16 @@ static int table_is_weighed(const row *shown)
     return table_is_ok(shown) && !shown->is_baseline;
 }
 
-/* The best cell, by its number; cells of the same text are as good. */
-int table_is_best(const row_list *list, size_t row_index, const table_column *column)
+/* The text of the best cell of these rows, by its number; "": all have the same, or none has a number. */
+static void table_find_best(const table_best *self, const table_column *column, char best[TABLE_BEST_ROOM])
 {
-    size_t first, count, weighed = 0;
+    size_t weighed = 0;
     int differs = 0;
     double least = 0.0;
-    char any[64] = "", best[64] = "", text[64];
-    if (!(column->flags & TABLE_LEAST) || !table_is_weighed(&list->rows[row_index])) return 0;
-    row_group(list, row_index, &first, &count);
-    for (const row *shown = list->rows + first; shown < list->rows + first + count; shown++) {
+    char any[TABLE_BEST_ROOM] = "", text[TABLE_BEST_ROOM];
+    best[0] = '\0';
+    if (!(column->flags & TABLE_LEAST)) return;
+    for (const row *shown = self->list->rows + self->first; shown < self->list->rows + self->end; shown++) {
         double weight = table_is_weighed(shown) ? table_weight(shown, column->column) : -1.0;
         if (weight < 0.0) continue;
         const char *filled = table_fill(column, shown, text, sizeof text);
@@ -171,9 +171,24 @@ int table_is_best(const row_list *list, size_t row_index, const table_column *co
         differs |= strcmp(filled, any) != 0;
         if (weighed++ && weight >= least) continue;
         least = weight;
-        snprintf(best, sizeof best, "%s", filled);
+        snprintf(best, TABLE_BEST_ROOM, "%s", filled);
     }
-    return differs && !strcmp(table_fill(column, &list->rows[row_index], text, sizeof text), best);
+    if (!differs) best[0] = '\0';
+}
+
+/* Cells of the same text are as good. */
+int table_is_best(table_best *self, size_t row_index, const table_column *column)
+{
+    const table_column *columns = table_columns(self->list->kind);
+    char text[TABLE_BEST_ROOM];
+    if (row_index < self->first || row_index >= self->end) {
+        row_group(self->list, row_index, &self->first, &self->end);
+        self->end += self->first;
+        for (size_t at = 0; columns[at].heading; at++) table_find_best(self, &columns[at], self->texts[at]);
+    }
+    const char *best = self->texts[column - columns];
+    const row *shown = &self->list->rows[row_index];
+    return *best && table_is_weighed(shown) && !strcmp(table_fill(column, shown, text, sizeof text), best);
 }
 
 /* What names the row of a workload, and what became of it. */
@@ -494,6 +509,7 @@ typedef struct table {
     table_place             places[TABLE_MOST];  /* of columns that have something in them */
     size_t                  count;
     int                     has_marks;           /* some column's last cell may have one behind it */
+    table_best              best;
 } table;
 
 static size_t table_total(const table *self)
@@ -572,7 +588,7 @@ static const char *table_paint(const row *shown, const table_style *style)
 
 /* index of a row; list->count: the headings. Text that does not fit is cut, aloud; numbers always fit. The best are
    bold, or, without colours, starred. */
-static void table_line(const table *self, size_t index)
+static void table_line(table *self, size_t index)
 {
     const row *shown = index < self->list->count ? &self->list->rows[index] : NULL;
     const char *paint = table_paint(shown, self->style);
@@ -585,7 +601,7 @@ static void table_line(const table *self, size_t index)
         snprintf(value, sizeof value, "%s", shown ? table_fill(column, shown, text, sizeof text) : column->heading);
         table_cut(value, place->width);
         size_t length = strlen(value), pad = length < place->width ? place->width - length : 0;
-        int is_text = (column->flags & TABLE_TEXT) != 0, is_best = shown && table_is_best(self->list, index, column);
+        int is_text = (column->flags & TABLE_TEXT) != 0, is_best = shown && table_is_best(&self->best, index, column);
         int is_bold = is_best && self->style->color, is_starred = is_best && !is_bold;
         fprintf(self->out, "%*s%s%s%s%s", (int)(owed + (is_text ? 0 : pad)), "", is_bold ? "\033[1m" : "", value,
                 is_starred ? "*" : "", is_bold ? "\033[0m" : "");
@@ -721,14 +737,15 @@ static void table_legend(const table *self)
 
 void table_write(FILE *out, const row_list *list, const cuda_environment *environment, const table_style *style)
 {
-    table self = { .out = out, .list = list, .environment = environment, .style = style };
+    table self = { .out = out, .list = list, .environment = environment, .style = style, .best = { .list = list } };
+    const int has_groups = list->kind != ROW_HOLES && list->kind != ROW_BENCH;
     char text[VERDICT_ROOM];
-    size_t first, count, dropped = 0;
+    size_t dropped = 0;
     table_measure(&self);
     table_line(&self, list->count);
     for (size_t index = 0; index < list->count; index++) {           /* between workloads stands a blank line */
-        row_group(list, index, &first, &count);
-        if (index && index == first && list->kind != ROW_HOLES && list->kind != ROW_BENCH) fputc('\n', out);
+        const row *shown = &list->rows[index];
+        if (has_groups && index && strcmp(row_workload(shown - 1), row_workload(shown))) fputc('\n', out);
         table_line(&self, index);
     }
     snprintf(text, sizeof text, "no room in %zu columns for:", style->width);

@@ -54,8 +54,16 @@ const char *table_fill(const table_column *of, const row *shown, char *text, siz
 int         table_is_used(const row_list *list, const table_column *column);  /* 0: optional, and no row has any */
 /* The columns of this command's table, in order, at most TABLE_MOST; then one without a heading. */
 const table_column *table_columns(row_kind kind);
-/* 1: no complete row of the workload has a better cell in this column, and one has a worse. */
-int    table_is_best(const row_list *list, size_t row_index, const table_column *column);
+/* The best cells of one workload at a time: a list is looked through once where its rows are asked for in order. */
+enum { TABLE_BEST_ROOM = 64 };
+typedef struct table_best {                      /* zeroed but for list */
+    const row_list *list;
+    size_t first, end;                           /* the rows of the workload that was asked for last */
+    char   texts[TABLE_MOST][TABLE_BEST_ROOM];   /* of its best cells, by column; "": none is better than others */
+} table_best;
+/* 1: no complete row of the workload has a better cell in this column, and one has a worse. column: of the list's
+   table_columns. */
+int    table_is_best(table_best *self, size_t row_index, const table_column *column);
 
 /* Paths keep their end, which tells them apart; what is long is cut. Returns text, of at least 1,024 bytes. */
 const char *table_name(const char *name, char *text, size_t size);

@@ -151,13 +151,16 @@ void row_group(const row_list *list, size_t row_index, size_t *first, size_t *co
     *count = end - from;
 }
 
-int row_is_first(const row_list *list, size_t first, size_t row_index)
+size_t row_firsts(const row_list *list, size_t first, size_t count, size_t *found)
 {
-    const char *named = row_policy(&list->rows[row_index]);
-    for (size_t at = first; at < row_index; at++) {
-        if (!strcmp(row_policy(&list->rows[at]), named)) return 0;
+    size_t found_count = 0;
+    for (size_t at = first; at < first + count; at++) {
+        const char *named = row_policy(&list->rows[at]);
+        size_t before = 0;
+        while (before < found_count && strcmp(row_policy(&list->rows[found[before]]), named)) before++;
+        if (before == found_count) found[found_count++] = at;
     }
-    return 1;
+    return found_count;
 }
 
 void row_count(row *self, row_column column, uint64_t count)

@@ -202,8 +202,9 @@ const char *row_status(const row *self);         /* "": none was read */
 void        row_name(FILE *out, text_escape *escape, const row *self, int is_shown);
 /* Of the workload that the row belongs to: rows from *first on, *count of them. */
 void row_group(const row_list *list, size_t row_index, size_t *first, size_t *count);
-/* One of these rows and no other: the policy was not in the group before (--repeat). */
-int  row_is_first(const row_list *list, size_t first, size_t row_index);
+/* Of so many rows from `first` on the first of each policy, in order (--repeat); how many. found: room for `count`.
+   O(rows * policies). */
+size_t row_firsts(const row_list *list, size_t first, size_t count, size_t *found);
 
 /* Whether all rows are here: "shard 1/4: 3 of 12 rows; partial: 1 of 3 rows, then SIGTERM"; "": they are. Returns
    text. */

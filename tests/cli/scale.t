@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# What a command costs when there is four times as much to do: instructions, counted by callgrind.
+# What a command costs when there is four times as much to do: instructions, counted by callgrind; and host memory.
 # It must not test how many they are, nor time.
 # Run: prove tests/cli/scale.t (STRESS=program); skipped, aloud, where there is no valgrind
 # Runs once: callgrind counts the instructions of this build alone.
@@ -40,6 +40,10 @@ my @commands = (
     ["frees into CUB's bins", 1500,
      sub { ('run', '-w', 'replay:' . freed_of($_[0], 512, 0), qw(-q -p cub --verify off --no-timing)) }],
     ['compare', 100, sub { ('compare', (rows_of($_[0])) x 2, '-q') }],
+    ['a table of repeats', 40,
+     sub { ('run', qw(-w uniform:n=1 --no-timing -p), 'raw,best-fit', '--repeat', $_[0]) }],
+    ['a report of repeats', 50,
+     sub { ('run', qw(-w uniform:n=1 -q --no-timing --out), "html=$folder/page", '-p', 'raw,best-fit', '--repeat', $_[0]) }],
     ['compare by rules', 100, sub { ('compare', (rows_of($_[0])) x 2, '-q', '--fail-if', 'driver_calls > base') }],
 );
 my @counts = in_parallel([0 .. 2 * @commands - 1], sub {
@@ -54,4 +58,13 @@ for my $at (0 .. $#commands) {
     ok("$few$many" =~ /^\d+$/ && $many < 5 * $few, "$commands[$at][0]: four times as much costs less than five times")
         or print "#   $few, then $many\n";
 }
+
+# A record of a row keeps as many samples as the row had, not as many as a row may have, which take 0.8 MB.
+my $program = $stress;
+my $run = do {
+    local $stress = 'sh';
+    stress('-c', 'ulimit -v 262144 && exec "$0" "$@"', $program,
+           qw(run -w uniform:n=1 -p raw --no-timing -q --repeat 400 --out), "svg=$folder/figures");
+};
+ok(!$run->{code}, 'figures of 400 short rows: within 256 MiB of host memory') or print "#   $run->{code}: $run->{err}\n";
 done();
