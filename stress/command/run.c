@@ -182,7 +182,16 @@ static unsigned run_parts(run *self, int is_baseline)
 }
 
 enum { RUN_MOST_AUTO = 60 };                     /* of --repeat auto */
-enum { RUN_SPARE_BYTES = 4 << 20 };              /* for what is written where host memory runs out */
+enum { RUN_SPARE_BYTES = 16 << 20 };             /* for what is written where host memory runs out: a map takes 6 MiB */
+
+/* Has the stack of the thread hold so much from now on: where host memory is out it grows no further, and what is
+   written then calls functions with large frames. */
+static void run_spare_stack(void)
+{
+    enum { RUN_SPARE_STACK = 512 << 10 };
+    volatile char frame[RUN_SPARE_STACK];
+    for (size_t at = 0; at < sizeof frame; at += 1024) frame[at] = 0;
+}
 
 /* 0: there was no host memory for it, and what it holds is lost. Threads of a timed pass have no rescue:
    without memory there the program ends, and no file is written. */
@@ -388,6 +397,7 @@ static int run_all(run *self, problem *why)
     self->report.list.rows = program_need(self->row_count, sizeof *self->report.list.rows);
     self->report.list.shard = shard_part(&self->mark, self->part, sizeof self->part);
     size_t done = 0;
+    run_spare_stack();
     while (done < made->workload_count && !run_workload(self, &made->workloads[done])) done++;
     return run_finish(self, why);
 }

@@ -6,7 +6,7 @@
 use strict;
 use warnings;
 require './tests/support/stress_run.pl';
-our ($stress);
+our ($stress, $folder);
 
 if (qx{valgrind --version 2>/dev/null} !~ /^valgrind/) {
     skip('no valgrind: instructions cannot be counted');
@@ -60,11 +60,19 @@ for my $at (0 .. $#commands) {
 }
 
 # A record of a row keeps as many samples as the row had, not as many as a row may have, which take 0.8 MB.
-my $program = $stress;
-my $run = do {
+sub within {
+    my ($kib, @words) = @_;
+    my $program = $stress;
     local $stress = 'sh';
-    stress('-c', 'ulimit -v 262144 && exec "$0" "$@"', $program,
-           qw(run -w uniform:n=1 -p raw --no-timing -q --repeat 400 --out), "svg=$folder/figures");
-};
+    return stress('-c', "ulimit -c 0; ulimit -v $kib && exec \"\$0\" \"\$@\"", $program, @words);
+}
+my $run = within(262144, qw(run -w uniform:n=1 -p raw --no-timing -q --repeat 400 --out), "svg=$folder/figures");
 ok(!$run->{code}, 'figures of 400 short rows: within 256 MiB of host memory') or print "#   $run->{code}: $run->{err}\n";
+
+# Where host memory runs out, which here is after some hundred timed rows, there is still some for all files of what is finished.
+$run = within(65536, qw(run -w uniform:n=10 -p raw -q --repeat 1000), map { ('--out', "$_=$folder/$_") } qw(svg html csv));
+my @lines = split /\n/, slurp("$folder/csv");
+ok($run->{code} == 4 && @lines > 50 && $lines[-1] =~ /^# partial: .*no host memory/ && slurp("$folder/svg") =~ m{</svg>\s*$}
+   && slurp("$folder/html") =~ m{</html>\s*$}, 'without host memory what is finished is written, pictures, too')
+    or print "#   $run->{code}, @{[scalar @lines]} lines: $run->{err}\n";
 done();
