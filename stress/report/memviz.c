@@ -56,14 +56,16 @@ static void pickle_word(pickle *self, slice word)
     self->words[self->word_count++] = word;
 }
 
+/* Eight bytes are a number with a sign, and the page reads no more of them: from 2^63 on it is 2^63 - 1. */
 static void pickle_number(pickle *self, uint64_t number)
 {
+    if (number > INT64_MAX) number = INT64_MAX;
     fputs(number < 256 ? "K" : "\x8a\x08", self->out);
     pickle_little_endian(self, number, number < 256 ? 1 : 8);
 }
 
 /* Writes what the text says, a constant: words; { } a dictionary, in which keys and values take turns; [ ] a list;
-   and of the values that follow %w a constant word, %s any text, %d a number of 64 bits below 2^63, %b whether. */
+   and of the values that follow %w a constant word, %s any text, %d a number of 64 bits, %b whether. */
 static void pickle_print(pickle *self, const char *text, ...)
 {
     va_list values;

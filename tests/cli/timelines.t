@@ -101,6 +101,11 @@ python_agrees('skipping', rows(slurp("$folder/csv")));
 run_timelines('an early end', 4, '-w', 'train:steps=2', qw(-p raw --faults obtain:5=999));
 python_agrees('an early end', rows(slurp("$folder/csv")));
 
+my $widest = spew('widest.trace', join("\n", 'gpuarena-trace 1', 'a 1 3000000 9999999999999999999', 'a 2 100 18446744073709551615', 'f 2',
+    'a 3 18446744073706551615 0') . "\n");         # with the first one 2^64 - 1 in all
+my @widest = run_timelines('numbers of 64 bits', 0, '-w', "replay:$widest", '-p', 'raw,segments,paged');
+python_agrees('numbers of 64 bits', @widest);
+
 my @rounds = run_timelines('rounds', 0, '-w', 'train:layers=1,hidden=256,batch=1,steps=1', '-p', 'segments,paged', '--rounds', 3);
 python_agrees('rounds', @rounds);
 done();

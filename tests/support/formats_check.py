@@ -103,6 +103,7 @@ def history(entries):
 
 
 def memviz_row(device, segments, entries):
+    assert all(entry["size"] >= 0 and entry["stream"] >= 0 for entry in entries), "a number below 0"
     live, end, used = history(entries), 0, {}
     for segment in segments:
         assert segment["address"] >= end, "segments overlap, or are in no order"
