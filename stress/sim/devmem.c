@@ -2,6 +2,7 @@
 #include "devmem.h"
 
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* ---- Addresses: one set of ranges by offset that knows gaps, and one of those that have a hole: every question in
@@ -125,8 +126,10 @@ void devmem_forget_touches(devmem *memory)
 
 int devmem_share(devmem_page *page, int file, uint64_t place, int keep)
 {
+    unsigned char *bytes = mmap(NULL, (size_t)page->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)place);
+    if (bytes == MAP_FAILED) return -1;
     for (uint64_t at = 0; at < page->bytes; at += SIM_GRANULE) {
-        if (granule_share(&page->granules[at / SIM_GRANULE], file, place + at, keep)) return -1;
+        granule_share(&page->granules[at / SIM_GRANULE], bytes + at, keep);
     }
     return 0;
 }

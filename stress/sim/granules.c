@@ -195,10 +195,8 @@ void granule_forget(granule *self, uint32_t from, uint32_t to)
     granule_fill(self, from, to, 0, 0);          /* even without host memory */
 }
 
-int granule_share(granule *self, int file, uint64_t place, int keep)
+void granule_share(granule *self, unsigned char *bytes, int keep)
 {
-    unsigned char *bytes = mmap(NULL, (size_t)SIM_GRANULE, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)place);
-    if (bytes == MAP_FAILED) return -1;
     if (keep && (self->bytes || self->even)) {   /* else the file's zeros say as much */
         granule_read(self, 0, (uint32_t)SIM_GRANULE, bytes);
         granule_mix(bytes, bytes, (uint32_t)SIM_GRANULE, GRANULE_POISON);
@@ -206,5 +204,4 @@ int granule_share(granule *self, int file, uint64_t place, int keep)
     granule_set_even(self, GRANULE_POISON);
     self->bytes = bytes;
     self->is_shared = 1;
-    return 0;
 }

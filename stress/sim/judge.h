@@ -62,9 +62,9 @@ int  granule_set(granule *self, uint32_t from, uint32_t to, unsigned char value)
 int  granule_is_even(const granule *self, unsigned char *value);
 void granule_forget(granule *self, uint32_t from, uint32_t to);
 
-/* The bytes are in the file from now on, at `place`. keep: the file gets what the granule holds; else the granule
-   holds what is in the file. Patterns stay this process's own. -1: no host memory, nothing done. */
-int  granule_share(granule *self, int file, uint64_t place, int keep);
+/* Its bytes are these 2 MiB from now on, a mapping of a file, and are unmapped when it has others. keep: the file gets
+   what the granule holds; else the granule holds what is in the file. Patterns stay this process's own. */
+void granule_share(granule *self, unsigned char *bytes, int keep);
 
 /* ---- Findings */
 

@@ -53,7 +53,7 @@ static struct {
     int         thing_count;
     unsigned char handles[MOST_HANDLES][GPUARENA_IPC_BYTES]; /* of cudaIpc, by their numbers from 1 */
     int         handle_count;
-    uint64_t    marked_ns, op;
+    uint64_t    marked_ns, op, memory_bytes;
     int         is_astray, is_over;              /* the caller's device need not be what it was; no step follows */
     unsigned char outputs[4][256];               /* of the latest call by name */
     const step *verb;                            /* that is a row of verbs; NULL: none */
@@ -606,7 +606,8 @@ static void open_world(const face *asked, const char *options)
     if (!verb_rows[0].verb[0]) read_verbs();
     memset(&world, 0, sizeof world);
     world.face = asked;
-    sim_config config = { (uint32_t)option(options, "devices=", 2), option(options, "memory=", MIB(256)),
+    world.memory_bytes = option(options, "memory=", MIB(256));
+    sim_config config = { (uint32_t)option(options, "devices=", 2), world.memory_bytes,
                           option(options, "context=", 0), NULL, told ? faulty : NULL, 0, 0 };
     config.most_mappings = (uint32_t)option(options, "mappings=", 0);
     config.without_vm = !option(options, "vm=", 1);

@@ -78,6 +78,7 @@ static int other, case_number;                   /* of others: who is asked now 
 
 typedef struct message {
     int   case_number, is_table, leaves;
+    uint64_t memory_bytes;                       /* of each device */
     char  text[LINE_BYTES];
     thing things[TOLD];                          /* handles, and the one descriptor that comes along */
     unsigned char handles[MOST_HANDLES][GPUARENA_IPC_BYTES];
@@ -119,6 +120,7 @@ static void ask_other(const char *text)
     int fd = -1, none = -1, count = 0;
     memset(&told, 0, sizeof told);
     told.case_number = case_number;
+    told.memory_bytes = world.memory_bytes;
     told.is_table = world.driver->classify != NULL;
     snprintf(told.text, sizeof told.text, "%s", text);
     memcpy(told.handles, world.handles, sizeof told.handles);
@@ -291,7 +293,9 @@ static void serve(int socket)
         memset(&back, 0, sizeof back);
         if (told.case_number != number) {
             if (number) close_world();
-            open_world(&faces[told.is_table], "");
+            char options[40];
+            snprintf(options, sizeof options, "{memory=%" PRIu64 "}", told.memory_bytes);
+            open_world(&faces[told.is_table], options);
             world.thing_count = TOLD;
             number = told.case_number;
         }
