@@ -182,7 +182,7 @@ static unsigned run_parts(run *self, int is_baseline)
 }
 
 enum { RUN_MOST_AUTO = 60 };                     /* of --repeat auto */
-enum { RUN_SPARE_BYTES = 16 << 20 };             /* for what is written where host memory runs out: a map takes 6 MiB */
+enum { RUN_SPARE_BYTES = 16 << 20 };             /* for files where host memory runs out: a map takes 6 MiB */
 
 /* Has the stack of the thread hold so much from now on: where host memory is out it grows no further, and what is
    written then calls functions with large frames. */

@@ -86,7 +86,7 @@ static record_sample *record_samples_of(const record_bucket *buckets, size_t cou
         if (!distinct || !record_is_same(&samples[at], &samples[distinct - 1])) samples[distinct++] = samples[at];
     }
     *sample_count = distinct;
-    return program_resize(samples, distinct ? distinct : 1, sizeof *samples);    /* a record of many rows stays so long */
+    return program_resize(samples, distinct ? distinct : 1, sizeof *samples);    /* all rows' records are kept */
 }
 
 /* ---- Takes down what a pass tells: lists that grow to their bounds, and no further */

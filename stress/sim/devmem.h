@@ -114,9 +114,9 @@ devmem_page *devmem_take_page(devmem *memory, uint64_t bytes);
 void devmem_give_page(devmem *memory, devmem_page *page);
 void devmem_forget_touches(devmem *memory);      /* of all pages */
 
-/* The page has its bytes in a file from now on, from `place` on: granule_share. All in one mapping of this process, which
-   may have 65,530. -1: no host memory, nothing done. `file` of a page is closed when that goes. close: 0 is fine; a
-   child of fork may have the descriptor as well, and must not keep the lock. */
+/* The page has its bytes in a file from now on, from `place` on: granule_share. All in one mapping of this process,
+   which may have 65,530. -1: no host memory, nothing done. `file` of a page is closed when that goes. close: 0 is
+   fine; a child of fork may have the descriptor as well, and must not keep the lock. */
 int  devmem_share(devmem_page *page, int file, uint64_t place, int keep);
 void devmem_close(int file);
 

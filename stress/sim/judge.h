@@ -62,8 +62,8 @@ int  granule_set(granule *self, uint32_t from, uint32_t to, unsigned char value)
 int  granule_is_even(const granule *self, unsigned char *value);
 void granule_forget(granule *self, uint32_t from, uint32_t to);
 
-/* Its bytes are these 2 MiB from now on, a mapping of a file, and are unmapped when it has others. keep: the file gets
-   what the granule holds; else the granule holds what is in the file. Patterns stay this process's own. */
+/* Its bytes are these 2 MiB from now on, a mapping of a file, and are unmapped when it has others. keep: the file
+   gets what the granule holds; else the granule holds what is in the file. Patterns stay this process's own. */
 void granule_share(granule *self, unsigned char *bytes, int keep);
 
 /* ---- Findings */
