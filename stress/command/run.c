@@ -122,6 +122,7 @@ typedef struct run {
     uint64_t           record_bytes;             /* that rows have recorded so far */
     char               partial[128];             /* why rows are missing; "": none are */
     char               part[96];                 /* which shard this is */
+    void              *spare;                    /* host memory for files where there is no more; NULL: it is given up */
     int                is_out_of_memory;         /* a row had no host memory: no more are run */
     int                exit_code;                /* the highest so far */
 } run;
@@ -193,21 +194,20 @@ static void run_spare_stack(void)
     for (size_t at = 0; at < sizeof frame; at += 1024) frame[at] = 0;
 }
 
-/* 0: there was no host memory for it, and what it holds is lost. Threads of a timed pass have no rescue:
-   without memory there the program ends, and no file is written. */
-static int run_row(const run *self, const runner_job *job, row *made, runner_outcome *outcome)
+/* 0: there was no host memory for it, its memory is lost, and the spare memory is given up. Threads of a timed pass
+   have no rescue: without memory there the program ends, and no file is written. */
+static int run_row(run *self, const runner_job *job, row *made, runner_outcome *outcome)
 {
     jmp_buf rescue;
-    void *const spare = program_need(1, RUN_SPARE_BYTES);
     if (setjmp(rescue)) {
         program_rescue = NULL;
-        free(spare);
+        free(self->spare);
+        self->spare = NULL;
         return 0;
     }
     program_rescue = &rescue;
     runner_row(self->report.list.kind, job, made, outcome);
     program_rescue = NULL;
-    free(spare);
     return 1;
 }
 
@@ -398,7 +398,9 @@ static int run_all(run *self, problem *why)
     self->report.list.shard = shard_part(&self->mark, self->part, sizeof self->part);
     size_t done = 0;
     run_spare_stack();
+    self->spare = program_need(1, RUN_SPARE_BYTES);
     while (done < made->workload_count && !run_workload(self, &made->workloads[done])) done++;
+    free(self->spare);
     return run_finish(self, why);
 }
 
