@@ -1,77 +1,36 @@
 /* The checks of the shadow model, each with a name; the first violation stays. */
 #include "oracle.h"
 
-/* ---- Live blocks in order of address, in sorted runs that are cut in two when they are full */
-
-static void oracle_map_add_run(oracle_map *map, size_t number)
-{
-    ARRAY_RESERVE(map->runs, map->run_capacity, map->run_count + 1);
-    memmove(&map->runs[number + 1], &map->runs[number], (map->run_count++ - number) * sizeof *map->runs);
-    map->runs[number] = program_need(1, sizeof **map->runs);
-}
-
-static void oracle_map_drop_run(oracle_map *map, size_t number)
-{
-    free(map->runs[number]);
-    memmove(&map->runs[number], &map->runs[number + 1], (--map->run_count - number) * sizeof *map->runs);
-}
+/* ---- Live blocks in order of address */
 
 void oracle_map_init(oracle_map *map, uint32_t block_count)
 {
-    memset(map, 0, sizeof *map);
     map->spans = program_need(block_count, sizeof *map->spans);
-    oracle_map_add_run(map, 0);
+    map->by_address = (treap){ NULL, 0 };
 }
 
 void oracle_map_clear(oracle_map *map)
 {
-    while (map->run_count) oracle_map_drop_run(map, map->run_count - 1);
-    free(map->runs);
     free(map->spans);
     memset(map, 0, sizeof *map);
-}
-
-/* The run with the last block that begins there or before, the first run where none does; *rank: how many of its
-   blocks do. */
-static size_t oracle_map_find(const oracle_map *map, uint64_t address, size_t *rank)
-{
-    size_t number;
-    ARRAY_RANK(&number, map->run_count - 1, i, map->runs[i + 1]->starts[0].address <= address);
-    ARRAY_RANK(rank, map->runs[number]->count, i, map->runs[number]->starts[i].address <= address);
-    return number;
 }
 
 /* Live blocks are apart: if any overlaps, then the last that begins before the end does. */
 int oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_t bytes, uint32_t *other)
 {
-    size_t rank, number = oracle_map_find(map, address + bytes - 1, &rank);
-    oracle_run *run = map->runs[number];
-    if (run->count == ORACLE_RUN) {              /* becomes two */
-        enum { HALF = ORACLE_RUN / 2 };
-        oracle_map_add_run(map, number + 1);
-        oracle_run *upper = map->runs[number + 1];
-        memcpy(upper->starts, &run->starts[HALF], HALF * sizeof *upper->starts);
-        run->count = upper->count = HALF;
-        return oracle_map_insert(map, block, address, bytes, other);
+    oracle_span *made = &map->spans[block], *last = treap_until(&map->by_address, address + bytes - 1);
+    if (last && (last->place.key > address || address - last->place.key < last->bytes)) {
+        *other = (uint32_t)(last - map->spans);
+        return 0;
     }
-    if (rank) {
-        *other = run->starts[rank - 1].block;
-        const oracle_span *last = &map->spans[*other];
-        if (last->address > address || address - last->address < last->bytes) return 0;
-    }
-    memmove(&run->starts[rank + 1], &run->starts[rank], (run->count++ - rank) * sizeof *run->starts);
-    run->starts[rank].address = map->spans[block].address = address;
-    run->starts[rank].block = block;
-    map->spans[block].bytes = bytes;
+    treap_add(&map->by_address, &made->place, made, address, 0, 0);
+    made->bytes = bytes;
     return 1;
 }
 
 void oracle_map_remove(oracle_map *map, uint32_t block)
 {
-    size_t rank, number = oracle_map_find(map, map->spans[block].address, &rank);
-    oracle_run *run = map->runs[number];
-    memmove(&run->starts[rank - 1], &run->starts[rank], (run->count-- - rank) * sizeof *run->starts);
-    if (!run->count && map->run_count > 1) oracle_map_drop_run(map, number);
+    treap_remove(&map->by_address, &map->spans[block].place);
     map->spans[block].bytes = 0;
 }
 
@@ -181,7 +140,7 @@ int oracle_touch(oracle *self, uint64_t op, uint32_t block)
     if (self->verify == VERIFY_OFF || !oracle_minds_content(self, block)) return 0;
     const oracle_span *span = &self->map.spans[block];
     if (!span->bytes) return 0;
-    const void *ptr = (const void *)(uintptr_t)span->address;
+    const void *ptr = (const void *)(uintptr_t)span->place.key;
     uint64_t bytes = span->requested_bytes;
     int same = device_verify(self->watched->device, ptr, bytes, oracle_owner(block), &bad_offset, &self->why);
     if (same < 0) return oracle_stick(self, op, block);

@@ -10,27 +10,19 @@
 #define ORACLE_MAP_NONE UINT32_MAX
 
 typedef struct oracle_span {
-    uint64_t address, bytes;                     /* that it occupies; bytes 0: not in the map */
-    uint64_t requested_bytes;                    /* the oracle's, not the map's */
+    treap_node place;                            /* by address */
+    uint64_t   bytes;                            /* that it occupies; 0: not in the map */
+    uint64_t   requested_bytes;                  /* the oracle's, not the map's */
 } oracle_span;
-
-/* Blocks in a row: each step of a search in a tree would be a miss of the cache. */
-enum { ORACLE_RUN = 64 };
-typedef struct oracle_run {
-    uint32_t count;                              /* 0: it is the map's only one */
-    struct { uint64_t address; uint32_t block; } starts[ORACLE_RUN];
-} oracle_run;
 
 typedef struct oracle_map {
     oracle_span *spans;                          /* by block number */
-    oracle_run **runs;                           /* by address; each block ends at or before the next begins */
-    size_t       run_count, run_capacity;
+    treap        by_address;                     /* each block ends at or before the next begins */
 } oracle_map;
 
 void oracle_map_init(oracle_map *map, uint32_t block_count);
 void oracle_map_clear(oracle_map *map);
-/* Both O(log blocks), and once in ORACLE_RUN / 2 calls at most O(most / ORACLE_RUN), most: the most blocks that there
-   were. 1: done; 0: it would overlap *other. bytes > 0, block not in the map. */
+/* Both O(log blocks). 1: done; 0: it would overlap *other. bytes > 0, block not in the map. */
 int  oracle_map_insert(oracle_map *map, uint32_t block, uint64_t address, uint64_t bytes, uint32_t *other);
 void oracle_map_remove(oracle_map *map, uint32_t block);                     /* in the map */
 

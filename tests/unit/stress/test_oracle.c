@@ -209,7 +209,7 @@ static void test_map(void)
     for (int round = 0; round < ROUNDS; round++) {
         uint32_t block = (uint32_t)(splitmix64_next(&random) % INTERVALS), other = ORACLE_MAP_NONE, expected = 0;
         if (map.spans[block].bytes) {
-            uint32_t *first = &owner[map.spans[block].address];
+            uint32_t *first = &owner[map.spans[block].place.key];
             for (uint64_t unit = 0; unit < map.spans[block].bytes; unit++) first[unit] = 0;
             oracle_map_remove(&map, block);
             continue;
@@ -224,7 +224,6 @@ static void test_map(void)
     }
     CHECK_INT(wrong, ==, 0);
     CHECK_INT(refused, >, 1000);
-    CHECK_INT(map.run_count, <, 10);
     oracle_map_clear(&map);
 }
 
