@@ -142,30 +142,23 @@ int program_file(const char *relative, char *path, size_t size)
     return length > 0 && (size_t)length < size && !access(path, R_OK) ? 0 : -1;
 }
 
-/* ---- Arrays: pointers and capacities of any type are read and written as bytes */
+/* ---- Arrays: pointers of any type are read and written as bytes */
 
 enum { ARRAY_LEAST = 4 };
 
-static void array_resize(void *list, size_t item_bytes, uint64_t count)
+static void array_resize(void *list, size_t item_bytes, size_t count)
 {
     void *old;
     memcpy(&old, list, sizeof old);
-    void *grown = program_resize(old, count <= SIZE_MAX ? (size_t)count : SIZE_MAX, item_bytes);
+    void *grown = program_resize(old, count, item_bytes);
     memcpy(list, &grown, sizeof grown);
 }
 
-void array_grow(void *list, size_t item_bytes, void *other, size_t other_bytes, void *capacity,
-                size_t capacity_bytes, uint64_t wanted)
+void array_grow(void *list, size_t item_bytes, void *other, size_t other_bytes, size_t *capacity, size_t wanted)
 {
-    uint32_t narrow = 0;
-    uint64_t count = 0;
-    memcpy(capacity_bytes == sizeof narrow ? (void *)&narrow : (void *)&count, capacity, capacity_bytes);
-    count += narrow;
-    count = wanted > count * 2 ? wanted : count * 2;
+    size_t count = wanted > *capacity * 2 ? wanted : *capacity * 2;
     if (count < ARRAY_LEAST) count = ARRAY_LEAST;
-    if (capacity_bytes == sizeof narrow && count > UINT32_MAX) program_no_memory();
     array_resize(list, item_bytes, count);
     if (other) array_resize(other, other_bytes, count);
-    narrow = (uint32_t)count;
-    memcpy(capacity, capacity_bytes == sizeof narrow ? (const void *)&narrow : (const void *)&count, capacity_bytes);
+    *capacity = count;
 }

@@ -74,17 +74,15 @@ int program_file(const char *relative, char *path, size_t size);
 
 /* ---- Arrays that grow: each time to twice the room, so that n additions cost O(n) */
 
-/* Room for so many items in `list`, which has room for `capacity` now. capacity is a variable of 32 or of 64 bits;
-   wanted is evaluated twice. New items hold anything. Without host memory, or where the capacity's type cannot say as
-   much, program_no_memory. */
+/* Room for so many items in `list`, which has room for `capacity` now, a variable of type size_t; wanted is evaluated
+   twice. New items hold anything. Without host memory, program_no_memory. */
 #define ARRAY_RESERVE(list, capacity, wanted) \
-    ((wanted) <= (capacity) ? (void)0 \
-     : array_grow(&(list), sizeof *(list), NULL, 0, &(capacity), sizeof(capacity), wanted))
+    ((wanted) <= (capacity) ? (void)0 : array_grow(&(list), sizeof *(list), NULL, 0, &(capacity), wanted))
 
 /* The same of two lists that have room for as many items. */
 #define ARRAY_RESERVE_BOTH(list, other, capacity, wanted) \
     ((wanted) <= (capacity) ? (void)0 \
-     : array_grow(&(list), sizeof *(list), &(other), sizeof *(other), &(capacity), sizeof(capacity), wanted))
+     : array_grow(&(list), sizeof *(list), &(other), sizeof *(other), &(capacity), wanted))
 
 /* *rank: how many of so many items come first, of which `is_first` is true, an expression in the item's index `i`; it
    is of none behind them. O(log count). */
@@ -108,8 +106,7 @@ int program_file(const char *relative, char *path, size_t size);
     }
 
 /* For RESERVE and RESERVE_BOTH: list and other point to the lists' pointers, of whatever type. */
-void array_grow(void *list, size_t item_bytes, void *other, size_t other_bytes, void *capacity,
-                size_t capacity_bytes, uint64_t wanted);
+void array_grow(void *list, size_t item_bytes, void *other, size_t other_bytes, size_t *capacity, size_t wanted);
 
 /* ---- Byte counts */
 

@@ -245,7 +245,8 @@ typedef struct pass {
     uint64_t            *clocks;                 /* [stream * count + other]: of the other's uses, so many come before
                                                     what is given to the stream next; of its own, all */
     pass_use            *uses;                   /* [0] is none */
-    uint32_t             use_count, use_capacity, unused;
+    uint32_t             use_count, unused;
+    size_t               use_capacity;
     caller               by;                      /* timing NULL: verifying pass, probe */
     pass_result         *result;
     device_counters      before;

@@ -20,7 +20,8 @@ typedef struct handle_record { uint64_t value; void *object; handle_kind kind; }
 typedef struct handles {                         /* zeroed: none */
     handle_record *records;
     uint32_t *idle;                              /* as long as the records; the latest last */
-    uint32_t  count, capacity, idle_count;
+    uint32_t  count, idle_count;
+    size_t    capacity;
     int       reuse;                             /* 1: new ones may be those of what is gone, as CUDA's may */
     uint64_t  serial;                            /* tells machines apart for the CUDA runtime; 0: not used yet */
 } handles;
@@ -51,7 +52,8 @@ typedef struct graph_node { graph_act act; graph_payload payload; } graph_node;
 
 typedef struct graph {
     graph_node *nodes;
-    uint32_t    count, capacity;
+    uint32_t    count;
+    size_t      capacity;
     uint32_t    reference_count;                 /* handles of it */
     uint64_t    work_ns;                         /* the longest chain of work */
     stream_mark latest;                          /* its latest launch, which the next one comes after */

@@ -13,7 +13,8 @@ typedef struct cuts_part { uint32_t from, mark; uint64_t value; } cuts_part;    
 
 typedef struct cuts {                            /* zeroed: nothing has been said, which is of mark and value 0 */
     cuts_part *list;                             /* by from, the first's 0, neighbours differ */
-    uint32_t   count, capacity;
+    uint32_t   count;
+    size_t     capacity;
 } cuts;
 
 /* What a part's value is, to whoever has it: replace answers what is true of a part from now on, instead of what was;

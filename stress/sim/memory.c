@@ -21,7 +21,7 @@ mempool *mempool_of(sim_device *device)
 /* Where a block is found by its size: among those that the same line of work has freed, or the quiet ones. */
 static treap *mempool_line(mempool *self, const mempool_block *block)
 {
-    const uint32_t count = self->line_count, line = block->is_quiet ? 0 : block->line + 1;
+    const size_t count = self->line_count, line = block->is_quiet ? 0 : block->line + 1;
     ARRAY_RESERVE(self->lines, self->line_count, line + 1);
     if (self->line_count > count) memset(self->lines + count, 0, (self->line_count - count) * sizeof *self->lines);
     return &self->lines[line];

@@ -38,7 +38,7 @@ typedef struct mempool {
     treap    ends;                               /* the same by bytes; the heavier, the sooner its work ends */
     treap   *lines;                              /* .. and apart: quiet ones, then line by line of who freed them; the
                                                     heavier, the earlier they were freed */
-    uint32_t line_count;
+    size_t   line_count;
     uint64_t serial;                             /* of the latest piece or chunk */
     uint64_t threshold_bytes, most_bytes;        /* most: 0: all the device has */
     uint64_t reserved_bytes, reserved_peak_bytes, used_bytes, used_peak_bytes;

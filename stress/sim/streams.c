@@ -120,12 +120,6 @@ void streams_issue(streams *all, stream_queue *self, uint64_t now_ns, uint64_t w
     mark_advance(&self->done, all, self->line, now_ns, work_ns);
 }
 
-void streams_record(streams *all, stream_queue *self, uint64_t now_ns, stream_mark *mark)
-{
-    streams_issue(all, self, now_ns, 0);
-    mark_copy(mark, &self->done);
-}
-
 void streams_follow(streams *all, stream_queue *self, uint64_t now_ns, const stream_mark *mark)
 {
     streams_issue(all, self, now_ns, 0);

@@ -32,7 +32,8 @@ typedef struct stream_queue {
 
 typedef struct streams {                         /* zeroed: none */
     stream_queue **list;                         /* closed ones until the host has outlived them */
-    uint32_t  count, capacity, closed_count;
+    uint32_t  count, closed_count;
+    size_t    capacity;
     uint32_t *idle_lines;
     uint32_t  idle_count, line_count;
     vclock    host;
@@ -56,7 +57,6 @@ void     streams_close(streams *all, const stream_queue *self, int device);
    blocking stream's after the device's legacy stream's, that one's after all blocking streams' that are not
    closed. */
 void     streams_issue(streams *all, stream_queue *self, uint64_t now_ns, uint64_t work_ns);
-void     streams_record(streams *all, stream_queue *self, uint64_t now_ns, stream_mark *mark);
 void     streams_follow(streams *all, stream_queue *self, uint64_t now_ns, const stream_mark *mark);
 
 int      streams_is_outlived(const streams *all, const stream_queue *self);  /* 1: the host knows that all is done */

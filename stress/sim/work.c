@@ -408,8 +408,8 @@ int event_record(const engine_call *self, const void *value)
     if (!point || point->device != at->device) return point ? SIM_INVALID_HANDLE : code;
     code = capture_check_use(self, at);
     if (code != SIM_SUCCESS) return code;
-    if (at->capture) mark_copy(&point->mark, &at->captured);
-    else streams_record(&machine->streams, at, machine->now_ns, &point->mark);
+    if (!at->capture) streams_issue(&machine->streams, at, machine->now_ns, 0);
+    mark_copy(&point->mark, at->capture ? &at->captured : &at->done);
     point->is_recorded = 1;
     point->capture_id = at->capture ? at->capture->id : 0;
     return SIM_SUCCESS;
