@@ -351,7 +351,7 @@ void model_wait(model *self, gpuarena_stream stream)
 
 /* ---- calls */
 
-static uint64_t model_largest_of(const model *self)
+uint64_t model_largest(const model *self)
 {
     uint64_t largest = self->kind->largest ? self->kind->largest(self) : 0;
     for (const model_heap *heap = self->heaps; heap; heap = heap->next) {
@@ -375,7 +375,7 @@ static gpuarena_result model_leave(model *self, uint64_t bytes, model_refusal *r
         refused->requested_bytes = bytes;
         refused->reserved_bytes = self->reserved_bytes;
         refused->free_bytes = self->reserved_bytes - self->live_bytes;
-        refused->largest_bytes = model_largest_of(self);
+        refused->largest_bytes = model_largest(self);
         /* As much is free, and quiet, but in pieces? Else it is another stream's, or an event was refused. */
         if (result == GPUARENA_OUT_OF_MEMORY && refused->free_bytes - self->pending_bytes >= bytes
             && refused->largest_bytes < bytes) refused->reason = GPUARENA_REASON_FRAGMENTED;
@@ -462,29 +462,16 @@ gpuarena_result model_trim(model *self, model_refusal *refused)
     return model_leave(self, 0, refused);
 }
 
-uint64_t model_block_bytes(model *self, const void *ptr)
+uint64_t model_block_bytes(const model *self, const void *ptr)
 {
-    pthread_mutex_lock(&self->lock);
-    uint64_t bytes = model_find(self, ptr)->bytes;
-    pthread_mutex_unlock(&self->lock);
-    return bytes;
+    return model_find(self, ptr)->bytes;
 }
 
-void model_measure(model *self, memory_use *use)
+void model_measure(const model *self, memory_use *use)
 {
-    pthread_mutex_lock(&self->lock);
     use->live_bytes = self->live_bytes;
     use->free_bytes = self->reserved_bytes - self->live_bytes;
     use->pending_bytes = self->pending_bytes;
-    pthread_mutex_unlock(&self->lock);
-}
-
-uint64_t model_largest(model *self)
-{
-    pthread_mutex_lock(&self->lock);
-    uint64_t largest = model_largest_of(self);
-    pthread_mutex_unlock(&self->lock);
-    return largest;
 }
 
 /* ---- life */

@@ -116,10 +116,12 @@ gpuarena_result model_free(model *self, void *ptr, gpuarena_stream stream, model
 gpuarena_result model_use(model *self, const void *ptr, gpuarena_stream stream, model_refusal *refused);
 gpuarena_result model_end_stream(model *self, gpuarena_stream stream, model_refusal *refused);
 gpuarena_result model_trim(model *self, model_refusal *refused);
-uint64_t        model_block_bytes(model *self, const void *ptr);             /* of a live block, as use's is */
 
-void model_measure(model *self, memory_use *use);             /* what is live, free and pending */
-uint64_t model_largest(model *self);                      /* the largest free piece; may take a walk over all */
+/* While no thread is in a call: a live block's bytes; what is live, free and pending; the largest free piece, which
+   may take a walk over all. */
+uint64_t model_block_bytes(const model *self, const void *ptr);
+void     model_measure(const model *self, memory_use *use);
+uint64_t model_largest(const model *self);
 
 /* ---- What models share: memory from the driver and its sum, blocks by address, the order of streams */
 
