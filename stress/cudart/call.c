@@ -72,7 +72,7 @@ static void life_refuse(const char *text)
     _exit(EXIT_USAGE);
 }
 
-/* As GPUARENA_SIM says, which is read here; no return where it is wrong. */
+/* The machine that GPUARENA_SIM describes, which is read here. The process ends if the text is wrong. */
 static sim *life_create(options *read)
 {
     problem why = { 0, "" };
@@ -92,8 +92,8 @@ static void life_make_own(void)
     life_state.own->runtime_skips_kernels = read->skips_kernels;
 }
 
-/* 1: the command gpuarena-sim asks for a check. Taken out of the environment itself: unsetenv may be the program's
-   own, and bash's does nothing before its main. */
+/* Takes the request of the command gpuarena-sim for a check out of the environment. 1: there was one. The environment
+   itself is changed: unsetenv may be the program's own, and bash's does nothing before its main. */
 static int life_take_check(void)
 {
     static const char name[] = "GPUARENA_SIM_CHECK=";
@@ -107,9 +107,9 @@ static int life_take_check(void)
     return is_asked;
 }
 
-/* When the library is loaded, not at the first call: a fork in the midst of that one must not take its lock along.
-   Fails for want of memory alone, and then a child is not told that it is one.
-   What gpuarena-sim asks for is checked in its program, before that runs, and in no process that it starts. */
+/* Runs when the library is loaded, not at the first call: a fork in the midst of that call must not take its lock
+   along. Fails for want of memory alone, and then a child is not told that it is one.
+   A check for gpuarena-sim is made in its program, before that runs, and in no process that the program starts. */
 __attribute__((constructor)) static void life_load(void)
 {
     program_begin("gpuarena-sim");
@@ -125,7 +125,7 @@ static sim *life_number(sim *machine)
     return machine;
 }
 
-/* After life_begin said 0: the machine that serves calls, made now if need be; NULL: no device. */
+/* The machine that serves calls, made now if need be; NULL: no device. life_begin has answered 0. */
 static sim *life_machine(void)
 {
     if (life_state.attached) return life_number(life_state.attached);
@@ -198,8 +198,8 @@ static void life_print_report(const sim *machine)
     }
 }
 
-/* After all exit handlers and the destructors of whatever uses this library. What still runs is told that the process
-   is ending, and does not come near the machine. */
+/* Runs after all exit handlers, and after the destructors of this library's users. Threads that still run are told
+   that the process is ending, and do not come near the machine. */
 __attribute__((destructor)) static void life_end(void)
 {
     life_lock();

@@ -1,5 +1,5 @@
-/* The frame of every call of the runtime: lock, life, the calling thread's device and last error, fault, clock.
-   It must not know what any call does. */
+/* The frame of every call of the runtime: lock, life, the calling thread's device and last error, fault, clock. It
+   must not know the effects of any call. */
 #ifndef STRESS_CUDART_CALL_H
 #define STRESS_CUDART_CALL_H
 
@@ -7,7 +7,7 @@
 
 #include "../sim/engine.h"
 
-/* What a CUDA program may call; and the same call under the name that it has in programs that are compiled with
+/* A function that a CUDA program may call; and its name in programs that are compiled with
    CUDA_API_PER_THREAD_DEFAULT_STREAM, where no stream makes a difference. */
 #define CUDART_EXPORT __attribute__((visibility("default")))
 #define CUDART_ALSO(name, other) \
@@ -17,7 +17,7 @@ enum { CALL_NESTED_LAUNCHES = 16, CALL_CONTEXTS = 32 };
 
 typedef struct call_launch { dim3 grid, block; size_t shared_bytes; cudaStream_t stream; } call_launch;
 
-typedef struct call_thread {                     /* what each thread has of its own */
+typedef struct call_thread {                     /* the state of one thread */
     uint64_t epoch;                              /* of the machine that it was at work on */
     int      device;                             /* the current one */
     int      last_error;
@@ -54,13 +54,13 @@ int call_initialized(int is_now);
 int  call_enter(call *self);
 int  call_leave(call *self);
 
-/* The body of a function that is one call: how it is begun, and what it answers then; expressions in `self`. */
+/* The body of a function that is one call: begun begins it, answer is its code then; expressions in `self`. */
 #define CALL_DOES(begun, answer) \
     call self; \
     if (begun) self.code = (answer); \
     return call_end(&self)
 
-/* The same of a function that only looks. */
+/* The body of a function that only looks at the thread's own state. */
 #define CALL_LOOKS(type, answer) \
     call self; \
     if (call_enter(&self) == SIM_SUCCESS) self.code = (answer); \
@@ -70,8 +70,8 @@ int  call_leave(call *self);
 #define CUDART_FUNCTION(name, parameters, answer) \
     CUDART_EXPORT cudaError_t name parameters { CALL_DOES(call_begin(&self, SIM_CALL_OF_##name), answer); }
 
-/* One whose body follows: what it answers, a code, in words of its parameters and `self`, which is a pointer there.
-   names: the parameters without their types. Begun for the current device, or otherwise. */
+/* A function whose body follows and answers a code, in words of its parameters and `self`, which is a pointer there.
+   names: the parameters without their types. Begun for the current device, or by `begun`. */
 #define CALL_LIST(...) __VA_ARGS__
 #define CUDART_SERVED_BY(name, parameters, names, begun) \
     static int serve_##name(call *self, CALL_LIST parameters); \
@@ -83,7 +83,7 @@ int  call_leave(call *self);
 /* A code: there is somewhere to put a value, or not. */
 #define CALL_PUT(to, value) ((to) ? (*(to) = (value), SIM_SUCCESS) : SIM_INVALID_VALUE)
 
-/* ---- What the simulated device says of itself: one table for attributes and properties */
+/* ---- The simulated device in numbers: one table for attributes and properties */
 
 int attributes_of(const sim_device *device, enum cudaDeviceAttr attribute);  /* of one that the toolkit knows */
 
@@ -106,7 +106,7 @@ typedef struct host_block {
     host_kind   kind;
 } host_block;
 
-void  host_reset(const sim_device *owner);       /* gives back what this device's calls obtained */
+void  host_reset(const sim_device *owner);       /* gives back memory that this device's calls obtained */
 const host_block *host_find(const void *ptr);    /* that ptr lies in; NULL: none */
 
 /* ---- Streams by the runtime's handles, and the names of calls in programs compiled with per-thread default

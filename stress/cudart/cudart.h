@@ -5,7 +5,7 @@
    programs without a GPU"; options.c reads them, call.c says in which lines a report is. With device=8G*0 every call
    answers cudaErrorNoDevice; parts of faults are separated by ";", and their operations are calls of the runtime.
 
-   What serves and what does not:
+   Which calls are served, and how:
    - Calls are counted from 1, all kinds of sim/base.h together, and findings say "op N" for the Nth.
    - Streams, events and captures are the simulated machine's (sim/engine.h). Work takes virtual
      time, which passes with calls and waits; its bytes move when it is issued, or its graph launched. Copies and
@@ -14,26 +14,26 @@
    - Streams and events of a lost device answer its code, whichever device is current.
    - cudaStreamPerThread is a stream of each thread's own, and stream 0 of the names with _ptsz and _ptds is that one.
      A thread may be given the stream of one that has ended.
-   - Graphs hold what is captured: copies, fills, cudart_kernel, launches of other graphs.
-   - Memory holds real bytes; what nobody has written reads as 0xA5. Of host memory it takes 2 MiB for each 2 MiB that
-     hold more than one value; when that runs out, a copy or fill is a finding and answers cudaErrorUnknown.
-     Where there is none for the machine's own books, the process ends at once, with status 4 and one line, without
-     findings.
-   - What the CUDA runtime leaves undefined is a finding and refused with cudaErrorInvalidValue: a side of a copy that
-     is not of its kind, of the device named or of one cudaMalloc, that leaves its pinned memory, or overlaps the
-     other. Other memory of the host is taken as it comes.
+   - Graphs hold captured commands: copies, fills, cudart_kernel, launches of other graphs.
+   - Memory holds real bytes; those that nobody has written read as 0xA5. Of host memory it takes 2 MiB for each 2 MiB
+     that hold more than one value; when that runs out, a copy or fill is a finding and answers cudaErrorUnknown.
+     Where there is no host memory for the machine's own books, the process ends at once, with status 4 and one line,
+     without findings.
+   - A copy or fill that the CUDA runtime leaves undefined is a finding and refused with cudaErrorInvalidValue: a side
+     is not of its kind, of the device named or of one cudaMalloc, leaves its pinned memory, or overlaps the other.
+     Other memory of the host is taken as it comes.
    - The library is libcudart, libcuda.so.1 and libnvidia-ml.so.1 in one. Driver functions are had by name
      (cudaGetDriverEntryPoint, cuGetProcAddress) or linked. Those of devices, memory, streams, events, captures and
      graphs are the runtime's calls of the same meaning and are counted as these; a device has one context, its
      primary one. cuGetExportTable, which libraries with a libcudart of their own ask first, is not there: these stay
      out.
-   - What cudaMalloc gave may be handed to cudaFreeAsync, which then does what cudaFree does.
+   - Memory of cudaMalloc may be handed to cudaFreeAsync, which then acts as cudaFree.
    - Virtual memory is the driver's functions cuMemAddressReserve, cuMemCreate and so on, as memory.h has them, for
      device memory without compression. None makes a context. Addresses are those of the device
      that is current when they are reserved, and hold its memory alone. Copies, fills and cudart_kernel that may not
-     use what is mapped there lose their device.
+     use the memory mapped there lose their device.
    - Kernels cannot run: registration succeeds; launching, and questions about kernels, answer cudaErrorNotSupported,
-     but for kernels=skip. Then results are what memory held before, and nobody judges what kernels would have used.
+     but for kernels=skip. Then results are the earlier contents of memory, and uses by kernels are not judged.
    - Memory of cudaIpc and cuMemExportToShareableHandle is shared with other processes: memory.h.
    - All documented functions of the runtime are there. Those that are not served answer NotSupported: refused.c lists
      them. Limits of the device and hints are taken, and change nothing.
@@ -58,7 +58,7 @@ void cudart_attach(sim *machine);
    NULL: there is none (no devices, a child of fork, the process is ending). */
 sim *cudart_machine(void);
 
-/* Which build this is, as sim_build (sim/sim.h) has it: a machine of another one must not be attached. */
+/* The build of this library, as sim_build (sim/sim.h) has it: a machine of another one must not be attached. */
 const char *cudart_build(void);
 
 /* Instead of a kernel: work on the stream that takes so long and uses these ranges, `count` of them. A code. The call

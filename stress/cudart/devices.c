@@ -1,5 +1,5 @@
-/* Devices: which there are, which is current, what they are, which reach each other, and their end.
-   Must not know how memory is held. */
+/* Devices: their number, the current one, their properties, their peers, and their end. Must not know how memory is
+   held. */
 #include "../sim/memory.h"
 #include "call.h"
 
@@ -54,7 +54,7 @@ static const struct { enum cudaDeviceAttr attribute; int value; size_t at, bytes
     PROPERTY(ComputeCapabilityMinor, 0, minor),
 };
 
-/* 1: the toolkit knows the attribute. Features that are not served are 0. */
+/* Reads an attribute. 1: the toolkit knows it. Features that are not served are 0. */
 static int attributes_read(const sim_device *device, int attribute, int *value)
 {
     if (attribute < cudaDevAttrMaxThreadsPerBlock || attribute >= cudaDevAttrMax) return 0;
@@ -160,7 +160,7 @@ CUDART_SERVED(cudaDeviceGetPCIBusId, (char *text, int bytes, int device), (text,
     return SIM_SUCCESS;
 }
 
-/* As domain:bus:device.function, domain:bus:device or bus:device.function. */
+/* Reads domain:bus:device.function, domain:bus:device or bus:device.function. */
 CUDART_SERVED(cudaDeviceGetByPCIBusId, (int *device, const char *text), (device, text))
 {
     unsigned domain = 0, bus = 0, slot = 0, function = 0;
@@ -206,7 +206,7 @@ CUDART_FUNCTION(cudaSetDeviceFlags, (unsigned int flags),
                 devices_flags_fit(flags) ? CALL_PUT(&self.device->runtime_flags, flags) : SIM_INVALID_VALUE)
 CUDART_FUNCTION(cudaGetDeviceFlags, (unsigned int *flags), CALL_PUT(flags, self.device->runtime_flags))
 
-/* Of textures, which are not there: programs make it before they know. */
+/* Makes the description of a texture's channel. There are no textures, but programs make it before they know. */
 CUDART_EXPORT struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
                                                                  enum cudaChannelFormatKind kind)
 {
@@ -214,7 +214,8 @@ CUDART_EXPORT struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, i
     return made;
 }
 
-/* ---- Limits, and how a multiprocessor divides its memory: nothing but what is told of them, without kernels */
+/* ---- Limits, and how a multiprocessor divides its memory: kept and answered, without effect, as there are no
+        kernels */
 
 static const size_t limits_default[] = {
     [cudaLimitStackSize] = 1 << 10, [cudaLimitPrintfFifoSize] = 1 << 20, [cudaLimitMallocHeapSize] = 8 << 20,
@@ -247,7 +248,8 @@ CUDART_ALSO(cudaDeviceSynchronize, cudaThreadSynchronize);
 CUDART_ALSO(cudaDeviceReset, cudaThreadExit);
 #endif
 
-/* ---- Peers: every device reaches every other once it is enabled, one way at a time. Copies need none of it */
+/* ---- Peers: every device can be the peer of every other once that is enabled, one way at a time. Copies need none
+        of it */
 
 CUDART_SERVED(cudaDeviceCanAccessPeer, (int *can, int device, int peer), (can, device, peer))
 {

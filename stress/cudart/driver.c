@@ -2,7 +2,7 @@
    orders. Each device has one context, its primary one. With kernels=skip modules load unread, every kernel is found
    in them, and a launch is a command of its stream that touches nothing; without it all answer
    CUDA_ERROR_NOT_SUPPORTED.
-   Must not know what the runtime's calls of the same meaning do. */
+   Must not know the effects of the runtime's calls of the same meaning. */
 #include "driver.h"
 
 #if defined(__GNUC__)
@@ -33,7 +33,7 @@ static const driver_row *driver_find(const char *name, unsigned version, int per
 /* The query result's values, which only toolkits from 12.0 on name. */
 enum { ENTRY_FOUND = 0, ENTRY_NOT_FOUND = 1, ENTRY_TOO_OLD = 2 };
 
-/* What is not served is not found, which is no error: the runtime's own way. */
+/* The runtime's own way: a function that is not served is not found, which is no error. */
 static int entry_find(const char *name, void **function, unsigned version, unsigned long long flags, int *result)
 {
     const unsigned long long most = cudaEnablePerThreadDefaultStream;
@@ -50,8 +50,8 @@ static int entry_find(const char *name, void **function, unsigned version, unsig
     return SIM_SUCCESS;
 }
 
-/* The driver's own way: what is not found is an error. Versions beyond its own find the newest. Before CUDA 12 the
-   runtime's way, too: there is no query result to say so. */
+/* The driver's own way: a function that is not found is an error. Versions beyond its own find the newest. Before
+   CUDA 12 this is the runtime's way, too: there is no query result to say so. */
 static int entry_look_up(const char *name, void **function, int version, cuuint64_t flags, int *result)
 {
     unsigned asked = version > CUDART_VERSION ? CUDART_VERSION : (unsigned)version;
@@ -212,7 +212,7 @@ DRIVER(cuDevicePrimaryCtxRetain, 7000, (CUcontext *context, CUdevice device))
     return code;
 }
 
-/* It stays until the device is reset. */
+/* The context stays until the device is reset. */
 DRIVER(cuDevicePrimaryCtxRelease, 7000, (CUdevice device))
 {
     int is_open;
@@ -241,7 +241,7 @@ static int context_current(const call_thread *thread)
 DRIVER_LOOKS(cuCtxGetCurrent, 4000, (CUcontext *context),
              CALL_PUT(context, driver_context(context_current(self.thread))))
 
-/* Whatever the runtime's version makes of its call. */
+/* Notes whether a context is current: only in some versions cudaSetDevice does so. */
 static CUresult context_keep(int ordinal) DRIVER_LOOK((self.thread->has_context = ordinal >= 0, SIM_SUCCESS))
 
 static CUresult context_make_current(int ordinal)
@@ -280,7 +280,7 @@ static int context_pop(call_thread *thread, CUcontext *context, int *below)
 
 static CUresult context_restore(CUcontext *context, int *below) DRIVER_LOOK(context_pop(self.thread, context, below))
 
-/* What was current before the push is so again; without a push, nothing is. */
+/* The context that was current before the push is so again; without a push, none is. */
 DRIVER(cuCtxPopCurrent, 4000, (CUcontext *context))
 {
     int below = -1;
@@ -446,7 +446,7 @@ DRIVER_FUNCTION(cuDeviceGetDefaultMemPool, 11020, (CUmemoryPool *pool, CUdevice 
 DRIVER_FUNCTION(cuDeviceGetMemPool, 11020, (CUmemoryPool *pool, CUdevice device), cudaDeviceGetMemPool(pool, device))
 DRIVER_FUNCTION(cuDeviceSetMemPool, 11020, (CUdevice device, CUmemoryPool pool), cudaDeviceSetMemPool(device, pool))
 
-/* ---- What an address is: whose memory, and how much of it hangs together */
+/* ---- Addresses: the device and the request or mapping that each lies in */
 
 typedef struct pointer_place { const sim_device *device; uint64_t base, bytes; int is_rdma; } pointer_place;
 
@@ -482,7 +482,7 @@ DRIVER_SERVED(cuMemGetAddressRange, 3020, (CUdeviceptr *base, size_t *bytes, CUd
     return SIM_SUCCESS;
 }
 
-/* Of host memory too, which no pointer_place has: whose pinned or managed block it is. */
+/* Answers for host memory, too, which has no pointer_place but a pinned, managed or registered block. */
 DRIVER_SERVED(cuPointerGetAttribute, 4000, (void *value, CUpointer_attribute attribute, CUdeviceptr address),
               (value, attribute, address), call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES))
 {

@@ -33,7 +33,7 @@ typedef struct driver_row {
     DRIVER_LIST(#name, name, since) \
     DRIVER_EXPORT name parameters
 
-/* What the runtime's call answers, as the driver's code. The thread's last error stays what it was. */
+/* The answer of the runtime's call, as the driver's code. The thread's last error stays as it was. */
 #define DRIVER_DOES(runtime_call) \
     (driver_keep_error() ? driver_answer(runtime_call) : CUDA_ERROR_NOT_INITIALIZED)
 int      driver_keep_error(void);                /* 0: libcuda is not initialized */
@@ -52,7 +52,8 @@ CUcontext driver_context(int ordinal);           /* a device's; -1: of no device
     DRIVER_LIST(#name, name, since) \
     DRIVER_EXPORT name parameters { return DRIVER_DOES(runtime_call); }
 
-/* Likewise, where the arguments fit; and what is done with the `made` that the runtime's call fills. */
+/* A function that is one call of the runtime, if the arguments fit. taken: the use of `made`, which the call
+   fills. */
 #define DRIVER_TAKES(name, since, parameters, fits, type, runtime_call, taken) \
     DRIVER_LIST(#name, name, since) \
     DRIVER_EXPORT name parameters \
@@ -81,8 +82,8 @@ CUcontext driver_context(int ordinal);           /* a device's; -1: of no device
     DRIVER_LIST(#name, name, since) \
     DRIVER_CALLED(name, parameters, begun, answer)
 
-/* One that is a call of its own, whose body follows: as CUDART_SERVED_BY has it. It does not use DRIVER_CALL: cuda.h
-   defines some names as macros, such as cuMemGetAddressRange, and DRIVER_CALL would list what they stand for. */
+/* A function that is a call of its own, whose body follows, as CUDART_SERVED_BY has it. It does not use DRIVER_CALL:
+   cuda.h defines some names as macros, such as cuMemGetAddressRange, and DRIVER_CALL would list their expansions. */
 #define DRIVER_SERVED(name, since, parameters, names, begun) \
     static int serve_##name(call *self, CALL_LIST parameters); \
     DRIVER_LIST(#name, name, since) \

@@ -1,5 +1,5 @@
 /* Driver functions that take a stream, or use the default one: each is the runtime's call of the same meaning.
-   driver_threads.c compiles them once more. Must not know what streams do. */
+   driver_threads.c compiles them once more. Must not know the effects of streams. */
 #ifndef DRIVER_FORM
 #define DRIVER_FORM 1
 #define DRIVER_STREAM(stream) (stream)
@@ -17,7 +17,7 @@ DRIVER_TAKES(cuMemAllocFromPoolAsync, 11020,
              (CUdeviceptr *address, size_t bytes, CUmemoryPool pool, CUstream stream), address, void *,
              cudaMallocFromPoolAsync(&made, bytes, pool, stream), *address = (CUdeviceptr)(uintptr_t)made)
 
-/* Of equal bytes alone: the runtime's fills have no other values. */
+/* Fills with equal bytes alone: the runtime's fills have no other values. */
 DRIVER(cuMemsetD32Async, 3020, (CUdeviceptr to, unsigned int value, size_t count, CUstream stream))
 {
     int byte = (int)(value & 0xFF);

@@ -66,7 +66,7 @@ DRIVER_SERVED(cuMemGetAllocationGranularity, 10020, (size_t *granularity, const 
     return SIM_SUCCESS;
 }
 
-/* Of the current device's addresses. The hint is not taken. */
+/* Takes addresses of the current device. The hint is not used. */
 DRIVER_SERVED(cuMemAddressReserve, 10020, (CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
                                            unsigned long long flags),
               (address, bytes, alignment, hint, flags), VM_BEGIN(cuMemAddressReserve, NULL, bytes))
@@ -102,7 +102,7 @@ VM_FUNCTION(cuMemMap, (CUdeviceptr address, size_t bytes, size_t offset, CUmemGe
 VM_FUNCTION(cuMemUnmap, (CUdeviceptr address, size_t bytes), vm_owner(&self, address), 0,
             vmem_unmap(&self, address, bytes))
 
-/* Who is to have access and who is not, a bit a device; of a device named twice, the last word. */
+/* Devices that get access, and devices that lose it, a bit each; of a device named twice, the last word counts. */
 typedef struct vm_grants { uint64_t give, take; } vm_grants;
 
 static int vm_read_grants(const call *self, const CUmemAccessDesc *list, size_t count, vm_grants *grants)

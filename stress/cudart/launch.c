@@ -1,9 +1,9 @@
 /* Kernels: programs that hold some can be loaded and register them. A launch answers cudaErrorNotSupported, or, with
    kernels=skip, is a command of its stream that touches nothing.
-   Must not know what kernels do: nothing here could run one. */
+   Must not know the work of kernels: nothing here could run one. */
 #include "call.h"
 
-/* ---- What compiled CUDA code calls by itself. The toolkit declares these for its own compiler alone */
+/* ---- Functions that compiled CUDA code calls by itself. The toolkit declares these for its own compiler alone */
 
 /* Registers nothing: 1, for those that are asked. Declared without arguments: only the symbol is CUDA's. */
 #define LAUNCH_REGISTER(name) \
@@ -115,7 +115,7 @@ CUDART_THREAD_FORM(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz)(const cudaLaun
     return launch_configured(stream_of_thread(config ? config->stream : NULL));
 }
 
-/* Those of a small kernel: no real one's are known. */
+/* Attributes of a small kernel: no real one's are known. */
 CUDART_SERVED(cudaFuncGetAttributes, (struct cudaFuncAttributes *attributes, const void *function),
               (attributes, function))
 {
@@ -134,7 +134,7 @@ CUDART_FUNCTION(cudaFuncSetAttribute, (const void *function, enum cudaFuncAttrib
                 ((void)function, (void)attribute, (void)value,
                  self.machine->runtime_skips_kernels ? SIM_SUCCESS : SIM_NOT_SUPPORTED))
 
-/* As its threads alone allow. */
+/* The number of blocks that fit by their threads alone. */
 CUDART_SERVED(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
               (int *blocks, const void *function, int block_size, size_t shared_bytes, unsigned int flags),
               (blocks, function, block_size, shared_bytes, flags))
@@ -154,7 +154,7 @@ CUDART_EXPORT cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blo
     return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size, shared_bytes, 0);
 }
 
-/* ---- What stands for kernels: work that takes time and uses memory */
+/* ---- The stand-in for kernels: work that takes time and uses memory */
 
 static int kernel_issue(call *self, const void *stream, uint64_t work_ns, const void *const *ptrs,
                         const uint64_t *bytes, size_t count)

@@ -1,4 +1,4 @@
-/* cudaMalloc, cudaFree and their kin: device memory, pinned and managed memory, what a pointer is, memory pools, and
+/* cudaMalloc, cudaFree and their kin: device, pinned and managed memory, attributes of pointers, memory pools, and
    memory of other processes.
    Must not know of contents, nor how device memory and pools are laid out: sim/ does. */
 #include "../sim/memory.h"
@@ -199,7 +199,7 @@ static mempool *pool_find_handle(call *self, cudaMemPool_t handle)
     return NULL;
 }
 
-/* A call about the pool of a handle: what it answers where there is one; expressions in `self` and `pool`. */
+/* A call about the pool of a handle: answer is its code if there is one; expressions in `self` and `pool`. */
 #define POOL_FUNCTION(name, parameters, answer) \
     CUDART_EXPORT cudaError_t name parameters \
     { \
@@ -220,7 +220,7 @@ static int pool_hand_out(call *self, mempool *pool, void **ptr, size_t bytes)
     return pool && ptr ? mempool_hand_out(pool, self, ptr, bytes) : SIM_INVALID_VALUE;
 }
 
-/* The memory's device may be another one than the stream's. What cudaMalloc gave goes back as by cudaFree, which
+/* The memory's device may be another one than the stream's. Memory of cudaMalloc goes back as by cudaFree, which
    captures of other streams forbid. */
 static int pool_take_back(call *self, uint64_t address, cudaStream_t stream)
 {
@@ -262,7 +262,7 @@ CUDART_SERVED(cudaMemPoolCreate, (cudaMemPool_t *handle, const struct cudaMemPoo
     return SIM_SUCCESS;
 }
 
-/* Not a device's own. What it has handed out stays. */
+/* Destroys a pool that is not a device's own. Pieces that it has handed out stay. */
 static int pool_destroy(mempool *pool)
 {
     sim_device *device = pool->device;
@@ -347,7 +347,7 @@ POOL_FUNCTION(cudaMemPoolSetAttribute, (cudaMemPool_t handle, enum cudaMemPoolAt
 POOL_FUNCTION(cudaMemPoolGetAttribute, (cudaMemPool_t handle, enum cudaMemPoolAttr attribute, void *value),
               pool_get_attribute(pool, attribute, value))
 
-/* Every device of the machine reaches every pool: what there is to give is there, and nothing is taken. */
+/* Every device of the machine may use every pool: a grant changes nothing, and no access can be taken away. */
 static int pool_set_access(const call *self, const struct cudaMemAccessDesc *list, size_t count)
 {
     int code = list || count == 0 ? SIM_SUCCESS : SIM_INVALID_VALUE;

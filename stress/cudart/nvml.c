@@ -88,7 +88,7 @@ CUDART_EXPORT int nvmlDeviceGetMemoryInfo(const nvml_device *device, nvml_memory
 NVML(nvmlDeviceGetComputeRunningProcesses, (const nvml_device *device, unsigned *count, void *found),
      ((void)found, !device || !count ? NVML_INVALID_ARGUMENT : (*count = 0, NVML_SUCCESS)))
 
-/* Declared without arguments: the symbol is what matters. */
+/* Declared without arguments: only the symbol matters. */
 NVML(nvmlDeviceGetNvLinkRemoteDeviceType, (void), NVML_NOT_SUPPORTED)
 NVML(nvmlDeviceGetNvLinkRemotePciInfo_v2, (void), NVML_NOT_SUPPORTED)
 NVML(nvmlDeviceGetGpuFabricInfoV, (void), NVML_NOT_SUPPORTED)

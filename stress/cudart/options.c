@@ -34,7 +34,7 @@ static int options_read_word(slice value, const char *yes, const char *no, int *
     return *is_yes || slice_is(value, no);
 }
 
-/* X(key, what is expected, how it is read: 1; 0: not what was expected; -1: has said so itself) */
+/* X(key, the expected value, its reader: 1; 0: another value; -1: another, and the problem is set) */
 #define OPTIONS(X) \
     X(device, "SIZE[*COUNT] up to 4T, such as 24G*2, COUNT from 0 to 32", options_read_device(self, value)) \
     X(context, "SIZE, such as 500M", slice_size(value, &self->machine.context_bytes)) \

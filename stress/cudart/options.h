@@ -15,7 +15,7 @@ typedef struct options {
     char       faults[OPTIONS_TEXT], report[OPTIONS_TEXT];
 } options;
 
-/* NULL or "": the defaults. -1 and a problem that names the key and what is allowed, EXIT_USAGE. */
+/* NULL or "": the defaults. -1 and a problem that names the key and the expected value, EXIT_USAGE. */
 int options_read(const char *text, options *read, problem *why);
 
 #endif

@@ -1,11 +1,11 @@
 /* Functions that programs name and that are not served: all other documented ones of the runtime of CUDA 12 and 13,
    and some of the driver. They are there, so that a program that may never call them can be loaded, and answer
-   NotSupported, which is the last error where it is the runtime that is asked. What was called is counted for the
+   NotSupported, which is the last error where it is the runtime that is asked. Their calls are counted for the
    report. Names are without "cuda" where all have it. A function that another file serves is that file's, listed or
    not. */
 #include "driver.h"
 
-/* Hints, and what is about kernels alone: they succeed, and there is nothing to do. */
+/* Hints, and functions about kernels alone: they succeed, and there is nothing to do. */
 #define GRANTED(X) \
     X(CtxResetPersistingL2Cache) X(DeviceGraphMemTrim) X(DeviceSetCacheConfig) X(DeviceSetSharedMemConfig) \
     X(FuncSetCacheConfig) X(FuncSetSharedMemConfig) X(GraphUpload) X(GraphUpload_ptsz) X(MemAdvise) \
@@ -84,7 +84,7 @@
     X(UserObjectCreate) X(UserObjectRelease) X(UserObjectRetain) X(VDPAUGetDevice) X(VDPAUSetVDPAUDevice) \
     X(WaitExternalSemaphoresAsync) X(WaitExternalSemaphoresAsync_ptsz)
 
-/* What CUDA 13 has no longer, or under its first name. */
+/* Functions that CUDA 13 has no longer, or under their first names. */
 #if CUDART_VERSION < 13000
 #define GRANTED_BEFORE_13(X) \
     X(MemAdvise_v2) X(MemPrefetchAsync_v2) X(MemPrefetchAsync_v2_ptsz) X(ThreadSetCacheConfig)
@@ -101,14 +101,15 @@
 #define REFUSED_BEFORE_13(X)
 #endif
 
-/* Of the driver, linked or had by name. */
+/* Functions of the driver, linked or found by name. */
 #if CUDART_VERSION >= 12000
 #define REFUSED_LINKED_OF_DRIVER(X) X(cuTensorMapEncodeTiled, 12000)
 #else
 #define REFUSED_LINKED_OF_DRIVER(X)
 #endif
 
-/* Had by name alone. PyTorch looks up all of these before its first virtual memory, and ends where one is missing. */
+/* Functions of the driver, found by name alone. PyTorch looks up all of these before its first virtual memory, and
+   ends where one is missing. */
 #define REFUSED_FOUND(X) \
     X(cuMemRetainAllocationHandle, 11000) X(cuMemGetAllocationPropertiesFromHandle, 10020) \
     X(cuMulticastCreate, 12010) X(cuMulticastAddDevice, 12010) X(cuMulticastBindMem, 12010) \

@@ -1,5 +1,5 @@
-/* Streams, events, captures and graphs, as the runtime's calls. Must not know the rules of captures, nor what is
-   captured. */
+/* Streams, events, captures and graphs, as the runtime's calls. Must not know the rules of captures, nor the commands
+   in them. */
 #include "call.h"
 
 enum { STREAM_HIGHEST_PRIORITY = -5 };           /* as the devices of today answer */
@@ -16,7 +16,7 @@ cudaStream_t stream_of_thread(cudaStream_t stream)
 
 /* ---- Streams: made, destroyed, asked, waited for */
 
-/* A priority means nothing but what is told of it. Beyond the range: its nearest end. */
+/* A priority is kept and answered, and has no effect. One beyond the range becomes its nearest end. */
 static int stream_make(call *self, cudaStream_t *stream, unsigned flags, int priority)
 {
     void *made;
@@ -55,8 +55,8 @@ CUDART_STREAM_FUNCTION(cudaStreamGetPriority, (cudaStream_t stream, int *priorit
 CUDART_STREAM_FUNCTION(cudaStreamGetDevice, (cudaStream_t stream, int *device), CALL_PUT(device, self.stream->device))
 #endif
 
-/* The host waits for what the stream has, then calls, and the call returns after that. A capturing stream has no host
-   functions here. */
+/* The host waits for all commands of the stream, then calls the function, and the call returns after that. A
+   capturing stream has no host functions here. */
 CUDART_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *user)
 {
     call self;
@@ -137,8 +137,8 @@ static int capture_status(const call *self, enum cudaStreamCaptureStatus *status
 CUDART_STREAM_FUNCTION(cudaStreamIsCapturing, (cudaStream_t stream, enum cudaStreamCaptureStatus *status),
                        capture_status(&self, status))
 
-/* What is told of a capture under way. The graph in the making has no handle: NULL. What its next node would follow
-   is one node, of which nothing more can be asked, or none at the beginning. */
+/* Describes a capture under way. The graph in the making has no handle: NULL. Its next node would follow one node, of
+   which nothing more can be asked, or none at the beginning. */
 static int capture_tell(const call *self, enum cudaStreamCaptureStatus *status, unsigned long long *id,
                         cudaGraph_t *made, const cudaGraphNode_t **follows, size_t *count)
 {

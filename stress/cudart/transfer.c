@@ -1,9 +1,9 @@
-/* cudaMemcpy, cudaMemset and their kin: what copies and fills do, row by row, between host and devices, all checked
-   before the first byte moves; and the commands of a stream that they are.
+/* cudaMemcpy, cudaMemset and their kin: the effects of copies and fills, row by row, between host and devices, all
+   checked before the first byte moves; and their commands on a stream.
    Must not know how bytes are kept. */
 #include "call.h"
 
-/* ---- What copies and fills do: where each side lies, whether it is held, the bytes */
+/* ---- Effects of copies and fills: where each side lies, whether it is held, the bytes */
 
 typedef struct copy_request {                    /* rows of equal width, a side's pitch from one to the next */
     const char *name;                            /* of the call */
@@ -14,7 +14,7 @@ typedef struct copy_request {                    /* rows of equal width, a side'
     size_t      width, height;
     enum cudaMemcpyKind kind;                    /* of copies */
     int         is_fill, value;
-    int         waits;                           /* 1: the host waits for what meets its memory */
+    int         waits;                           /* 1: the host waits if a side is its memory */
     int         names_devices;                   /* 1: the call says whose the sides are: */
     int         to_device, from_device;
 } copy_request;
@@ -36,7 +36,7 @@ typedef struct copy {
 /* A finding of this copy. */
 #define COPY_REPORT(self, ...) ENGINE_REPORT((self)->now->device, __VA_ARGS__)
 
-/* An address that a device has ever given is a device's, held or not: what was given back is found as that. */
+/* An address that a device has ever given is a device's, held or not: so memory that was given back is recognized. */
 static copy_side copy_find(const sim *machine, const void *ptr, size_t pitch)
 {
     uint64_t address = (uint64_t)(uintptr_t)ptr;
@@ -109,7 +109,7 @@ static int copy_is_managed(const copy_side *side)
     return block && block->kind == HOST_MANAGED;
 }
 
-/* Whether the sides are where the kind says. */
+/* Checks that the sides are where the kind says. */
 static int copy_check_kind(const copy *self)
 {
     const copy_side *to = &self->to, *from = &self->from;
@@ -199,7 +199,7 @@ static int copy_act(const launch *now, const void *payload)
 
 /* ---- The commands, and which of them the host waits for */
 
-/* 1: the memory is the device's, held or not. */
+/* Tells whether the memory is the device's, held or not; if it is not, that is a finding. */
 static int transfer_is_on(const call *self, const char *name, const void *ptr, int device)
 {
     const sim_device *owner = engine_owner(self->machine, (uint64_t)(uintptr_t)ptr, NULL);
@@ -239,7 +239,7 @@ static cudaError_t transfer(sim_call kind, copy_request asked, cudaStream_t stre
     CALL_DOES(stream_begin(&self, kind, stream), transfer_serve(&self, &asked));
 }
 
-/* What is asked for, in words of a call's parameters. */
+/* The arguments of transfer, in words of a call's parameters. */
 #define TRANSFER_COPY(name, waits) \
     SIM_CALL_OF_##name, (copy_request){ #name, to, bytes, from, bytes, bytes, 1, kind, 0, 0, waits, 0, 0, 0 }
 #define TRANSFER_COPY_2D(name, waits) \
@@ -268,7 +268,7 @@ TRANSFER_FUNCTION(cudaMemset, TRANSFER_FILL, 0, (void *to, int value, size_t byt
 TRANSFER_FUNCTION(cudaMemset2D, TRANSFER_FILL_2D, 0,
                   (void *to, size_t pitch, int value, size_t width, size_t height))
 
-/* Likewise of a stream that is named. */
+/* A copy or fill that names a stream. */
 #define TRANSFER_ASYNC_FUNCTION(name, what, parameters) \
     CUDART_EXPORT cudaError_t name parameters { return transfer(what(name, 0), stream); } \
     CUDART_THREAD_FORM(name, name##_ptsz) parameters { return transfer(what(name, 0), stream_of_thread(stream)); }

@@ -90,7 +90,7 @@ int cuda_environment_describe(int ordinal, cuda_environment *made, problem *why)
     return 0;
 }
 
-/* The first call that needs the context makes it, and a context counts among what is in use. */
+/* The first call that needs the context makes it, and a context counts as memory in use. */
 static int environment_memory(cuda_environment *made, problem *why)
 {
     size_t free_bytes = 0, total_bytes = 0;
@@ -103,8 +103,8 @@ static int environment_memory(cuda_environment *made, problem *why)
     return 0;
 }
 
-/* What nvidia-smi says of the device. "?": there is no such program, it failed, or it took more than 5 seconds, as on
-   a GPU that hangs. */
+/* The answer of nvidia-smi about the device. "?": there is no such program, it failed, or it took more than 5
+   seconds, as on a GPU that hangs. */
 static void environment_ask(const char *uuid, const char *query, char *answer, size_t size)
 {
     char command[256];

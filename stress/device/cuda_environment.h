@@ -1,5 +1,5 @@
-/* What CUDA answers before anything runs: which devices there are, what they are, who else is on them.
-   It must not know of policies or workloads. Without CUDA there are none, and a problem says so. */
+/* CUDA's devices before anything runs: their number, their properties, other processes on them. It must not know of
+   policies or workloads. Without CUDA there are no devices, and a problem says so. */
 #ifndef STRESS_DEVICE_CUDA_ENVIRONMENT_H
 #define STRESS_DEVICE_CUDA_ENVIRONMENT_H
 
@@ -22,7 +22,7 @@ const char *cuda_environment_build(void);        /* "CUDA 13.0" that this was co
 
 /* How many devices answer; -1 and EXIT_NO_DEVICE: none, and why. */
 int cuda_environment_count(problem *why);
-int cuda_environment_find(int ordinal, problem *why);        /* likewise, where this one does not answer */
+int cuda_environment_find(int ordinal, problem *why);        /* -1 and EXIT_NO_DEVICE: it does not answer */
 /* Name, UUID and memory: needs no context on the device, leaves the rest zero. -1 and EXIT_HARNESS. */
 int cuda_environment_describe(int ordinal, cuda_environment *made, problem *why);
 /* All of it; makes a context. -1 and EXIT_NO_DEVICE, EXIT_HARNESS. */

@@ -3,7 +3,7 @@
 
 #include "../sim/entries.h"
 
-/* ---- The books, and the device memory behind what is in them */
+/* ---- The books, and the device memory behind their entries */
 
 typedef struct cuda_held { treap_node place; uint64_t bytes; } cuda_held;    /* ties: the later comes last */
 
@@ -87,7 +87,7 @@ static void cuda_table_drop_mappings(cuda_table *self, uint64_t address, uint64_
     }
 }
 
-/* An entry that is counted, and what becomes of the books where it succeeds, in words of its parameters
+/* A counted call of the table. booked: the change of the books if it succeeds, in words of its parameters
    (sim/entries.h). */
 #define CUDA_TABLE_ENTRY(group, name, names, booked) \
     static int cuda_table_##group##_##name ENTRY_##group##_##name \
@@ -142,11 +142,11 @@ void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
         ENTRIES_VM(X)
     }
 #undef X
-    driver->fd.from_page = NULL;                 /* what comes from elsewhere is in no book */
+    driver->fd.from_page = NULL;                 /* imported memory would be in no book */
     driver->fd.to_page = NULL;
 }
 
-/* Gives back what an entry stands for. */
+/* Gives back the memory or the addresses of one entry. */
 static int cuda_table_undo(const gpuarena_driver *inner, int book, uint64_t key, uint64_t bytes)
 {
     void *ptr = (void *)(uintptr_t)key;

@@ -8,7 +8,7 @@
 
 #ifdef GPUARENA_NO_CUDA
 
-/* No device is CUDA's then: what there is to do on one is left out. */
+/* No device is CUDA's then: the calls for one are left out. */
 #define DEVICE_ON_CUDA(self, does)
 
 #else
@@ -30,13 +30,13 @@ struct device {
     int             is_unjudged;
 #ifndef GPUARENA_NO_CUDA
     cuda_table      table;                       /* behind `driver`, if that is CUDA's */
-    cudaEvent_t     event;                       /* what streams follow each other by; NULL: none was needed yet */
-    unsigned char  *window;                      /* host memory through which contents come back, and as much for
-                                                    what they should be; NULL: simulated */
+    cudaEvent_t     event;                       /* streams follow each other by it; NULL: none was needed yet */
+    unsigned char  *window;                      /* host memory for contents that are read back, and as much for the
+                                                    expected ones; NULL: simulated */
 #endif
 };
 
-/* 0: it did not. */
+/* Sets a problem if the code is a failure; 0: it is none. */
 static int device_failed(const device *self, const char *call, int code, problem *why)
 {
     if (!code) return 0;
@@ -73,9 +73,9 @@ static int cuda_device_open(device *self, int ordinal, problem *why)
     return cuda_device_failed(self, "cudaSetDevice", cudaSetDevice(ordinal), why);
 }
 
-/* Gives back what is on the list still, which may be in use until the device is waited for. The driver's pool gives
-   back what was freed to it when it is waited for again: whoever comes next would have so much less. -1 and
-   EXIT_HARNESS: how much could not be. */
+/* Gives back all that the books still hold, which may be in use until the device is waited for. The driver's pool
+   gives back memory that was freed to it at the second wait: without that, the next program would have less. -1 and
+   EXIT_HARNESS: how many bytes could not be given back. */
 static int cuda_device_close(device *self, problem *why)
 {
     int code = 0;

@@ -19,7 +19,7 @@ static const bfc_rules bfc_onnx = { MODEL_MIB, 1024 * MODEL_MIB, 8192, 0 };
 typedef struct bfc {
     model            base;
     const bfc_rules *rules;
-    uint64_t         step_bytes;                 /* what the next region is at least */
+    uint64_t         step_bytes;                 /* the next region has as many at least */
 } bfc;
 
 /* The smallest free chunk that fits, cut if the rest is worth it. NULL: none fits. */
@@ -31,7 +31,7 @@ static piece *bfc_take(bfc *self, uint64_t bytes)
     return model_cut(&self->base, &self->base.heaps->free, found, bytes, splits);
 }
 
-/* what the limit allows still, in whole units of 256 bytes */
+/* The bytes that the limit still allows, in whole units of 256. */
 static uint64_t bfc_room(const bfc *self)
 {
     const model *base = &self->base;

@@ -8,7 +8,7 @@ static const uint64_t cub_sizes[CUB_BINS] = { 512, 4096, 32768, 262144, 2097152 
 
 typedef struct cub {
     model    base;
-    piece   *cached[CUB_BINS], **ends[CUB_BINS]; /* by piece.next: what was freed first comes first */
+    piece   *cached[CUB_BINS], **ends[CUB_BINS]; /* by piece.next: the one freed first comes first */
     uint64_t cached_bytes;
 } cub;
 
@@ -111,7 +111,7 @@ static uint64_t cub_largest(const model *base)
     return 0;
 }
 
-/* The events of live blocks; what is cached has gone back before. */
+/* Destroys the events of live blocks; cached blocks have gone back before. */
 static void cub_close(model *base)
 {
     cub_trim(base);

@@ -11,7 +11,7 @@ namespace {
 
 struct memory_route {                            /* where an instance gets its memory */
     cub_library_memory         memory;
-    std::map<void *, uint64_t> sizes;            /* of what memory.obtain gave; CUB frees by address alone */
+    std::map<void *, uint64_t> sizes;            /* of memory from memory.obtain; CUB frees by address alone */
 };
 
 memory_route *route_now;                         /* of the instance that is at work */
@@ -109,8 +109,8 @@ static void cub_library_measure(const cub_library *self, cub_library_use *use)
     use->cached_bytes = found == bytes_of.end() ? 0 : found->second.free;
 }
 
-/* CUB frees what it caches, never what is live. Its own list of that is read, so that no call above pays for
-   another one. */
+/* CUB frees cached blocks, never live ones. Its own list of live ones is read, so that no call above pays for another
+   one. */
 static cudaError_t cub_library_free_live(cub::CachingDeviceAllocator &cub, int device)
 {
     std::vector<void *> live;

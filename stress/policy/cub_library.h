@@ -29,10 +29,10 @@ typedef struct cub_library_calls {
     int  (*open)(int device, const cub_library_memory *memory, cub_library **opened);
     void (*close)(cub_library *self);            /* frees all live and cached blocks, as far as the device lets it;
                                                     after an exception its own host memory stays */
-    /* bytes: not 0. stream: a cudaStream_t of the runtime. It must outlive what is live on it; once it is gone,
-       nothing may follow. A free is on it, too: it must have been made to wait for all other uses. An allocation
-       fails with cudaErrorNotReady (600) where a cached block of its bin is another stream's and not quiet, and none
-       fits: a bug of CUB's that no caller can go round. */
+    /* bytes: not 0. stream: a cudaStream_t of the runtime. It must outlive the blocks that are live on it; once it is
+       gone, nothing may follow. A free is on it, too: it must have been made to wait for all other uses. An
+       allocation fails with cudaErrorNotReady (600) where a cached block of its bin is another stream's and not
+       quiet, and none fits: a bug of CUB's that no caller can go round. */
     int  (*alloc)(cub_library *self, void **ptr, uint64_t bytes, void *stream);
     int  (*free)(cub_library *self, void *ptr);
     int  (*trim)(cub_library *self);             /* FreeAllCached */

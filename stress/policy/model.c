@@ -1,4 +1,4 @@
-/* What models share. Memory is counted when the driver gives it, and the limit is asked before. */
+/* Common to all models. Memory is counted when the driver gives it, and the limit is checked before. */
 #include "model.h"
 
 /* ---- Pieces of device memory: neighbours in a chain, and ordered sets of them */
@@ -35,7 +35,7 @@ piece *piece_split(pieces *self, piece *from, uint64_t bytes)
     return rest;
 }
 
-/* What comes next is made part of this. */
+/* Makes the next piece part of this one. */
 static void piece_join(pieces *self, piece *left)
 {
     piece *gone = left->next;
@@ -50,7 +50,7 @@ void piece_set_add(piece_set *self, piece *added)
     treap_add(&self->order, &added->place, added, self->by_address ? 0 : added->bytes, added->address, added->bytes);
 }
 
-/* ---- What models share */
+/* ---- Common to all models */
 
 static const uint64_t model_most_bytes = UINT64_C(1) << 60;      /* no device has as much; sums do not overflow */
 
@@ -216,7 +216,7 @@ static void *model_range_at(const model_range *range, uint64_t page)
     return (void *)(uintptr_t)(range->address + page * range->page_bytes);
 }
 
-/* Of pages that were made so many are mapped: nothing of them is left. */
+/* Undoes the pages from begin to end, of which those before `mapped` are mapped: none of them is left. */
 static void model_range_undo(const model *self, model_range *range, uint64_t begin, uint64_t mapped, uint64_t end)
 {
     const gpuarena_driver *driver = &self->driver;
@@ -322,7 +322,7 @@ void model_join(model *self, gpuarena_stream stream)
     if (!self->failed) joined->joined = self->frees;
 }
 
-/* It was forgotten, and none with the same handle has come since. */
+/* Tells whether the stream was forgotten, and none with the same handle has come since. */
 static int model_is_gone(const model *self, gpuarena_stream stream)
 {
     int is_gone = 0;

@@ -68,10 +68,11 @@ static inline piece *piece_set_after(const piece_set *of, const piece *one)
 
 typedef struct model model;
 
-/* What fails sets model.failed, of which model.refused says more. One thread at a time is in the functions. */
+/* A function that fails sets model.failed, and model.refused says more of it. One thread at a time is in the
+   functions. */
 typedef struct model_kind {
     const char *name, *shown, *summary;          /* as policy_kind has them */
-    const char *lacks;                           /* what of the original is not reproduced; "": nothing known */
+    const char *lacks;                           /* parts of the original that are not reproduced; "": none known */
     size_t      size;                            /* of its struct, which begins with a model */
     uint64_t    alignment_bytes;
     int         needs_pages;                     /* 1: nothing without the driver's virtual memory */
@@ -87,7 +88,7 @@ typedef struct model_kind {
     void           (*use)(model *self, piece *used, gpuarena_stream stream);
     void           (*trim)(model *self);         /* all that is idle goes back to the driver */
     uint64_t       (*largest)(const model *self);        /* of free pieces outside heaps; NULL: there are none */
-    void           (*close)(model *self);        /* what is no memory from model_obtain, no heap and no range */
+    void           (*close)(model *self);        /* all but memory from model_obtain, heaps and ranges */
 } model_kind;
 
 /* All of them, in the order of `stress list`. A new one is a file, and a word here. */
@@ -105,12 +106,12 @@ typedef struct model_refusal {                   /* the latest failure */
     uint64_t        reserved_bytes, free_bytes, largest_bytes;
 } model_refusal;
 
-/* NULL: result says why: NOT_SUPPORTED, or what its first memory met. */
+/* NULL: result says why: NOT_SUPPORTED, or the failure of its first memory. */
 model *model_open(const model_kind *kind, const gpuarena_driver *driver, uint64_t limit_bytes,
                   gpuarena_result *result);
 void   model_close(model *self);                 /* gives back all that it holds; NULL is fine */
 
-/* As pool_alloc and the others (policy.h). refused: filled by a failure. Any thread. */
+/* The calls of pool_alloc and the others (policy.h). refused: filled by a failure. Any thread. */
 gpuarena_result model_alloc(model *self, void **ptr, uint64_t bytes, gpuarena_stream stream, model_refusal *refused);
 gpuarena_result model_free(model *self, void *ptr, gpuarena_stream stream, model_refusal *refused);
 gpuarena_result model_use(model *self, const void *ptr, gpuarena_stream stream, model_refusal *refused);
@@ -123,14 +124,14 @@ uint64_t model_block_bytes(const model *self, const void *ptr);
 void     model_measure(const model *self, memory_use *use);
 uint64_t model_largest(const model *self);
 
-/* ---- What models share: memory from the driver and its sum, blocks by address, the order of streams */
+/* ---- Common to all models: memory from the driver and its sum, blocks by address, the order of streams */
 
 #define MODEL_MIB ((uint64_t)1 << 20)
 
 typedef struct model_heap model_heap;
 struct model_heap {                              /* free pieces that are searched together */
     model_heap     *next;
-    gpuarena_stream stream;                      /* this and the next: what tells it from others */
+    gpuarena_stream stream;                      /* this and the next tell it from others */
     int             kind;
     void           *event;                       /* the model's own; goes with the heap */
     piece_set       free;
@@ -162,17 +163,17 @@ struct model {
     pthread_mutex_t   lock;
 };
 
-/* Once it has failed, what can fail does nothing, and what is looked for is NULL. */
+/* Once a call has failed, functions that can fail do nothing, and those that look for something answer NULL. */
 
 /* The heap of this stream and kind, made where there is none: a struct of so many bytes that begins with the heap. */
 void    *model_heap_of(model *self, gpuarena_stream stream, int kind, size_t size);
 /* A driver's code, which is no success, as a result; and as the failure of this call, unless it is success. */
 gpuarena_result model_code_result(const gpuarena_driver *driver, int code);
 void            model_check(model *self, const char *call, int code);
-/* The same of a call that is not made where this one has failed already. */
+/* model_check of a driver's call, which is not made where this call has failed already. */
 #define MODEL_DO(self, call, made) ((self)->failed ? (void)0 : model_check(self, call, made))
 void            model_over_limit(model *self);   /* OUT_OF_MEMORY, and why */
-/* Would pass the limit: of what is reserved now, and so many more. */
+/* Tells whether so many bytes more than are reserved now would pass the limit. */
 int             model_is_over(const model *self, uint64_t bytes);
 
 /* A free piece of so many bytes, alone in its chain: one call of the driver, which the limit is asked before. */
@@ -200,10 +201,11 @@ model_range *model_range_open(model *self, uint64_t bytes, uint64_t page_bytes);
 void model_range_map(model *self, model_range *range, uint64_t begin, uint64_t end);
 void model_range_unmap(model *self, model_range *range, uint64_t begin, uint64_t end);
 
-/* Of the device: how much there is. */
+/* The device's free bytes, and all it has. */
 void model_info(model *self, uint64_t *free_bytes, uint64_t *total_bytes);
 
-/* An event, made where there is none; call: what failed then. It is recorded; a stream waits for it. */
+/* model_event makes an event where there is none; call: the name for its failure. model_record records it;
+   model_follow makes a stream wait for it. */
 void model_event(model *self, void **event, const char *call);
 void model_record(model *self, void *event, gpuarena_stream stream);
 void model_follow(model *self, gpuarena_stream stream, void *event);
@@ -211,7 +213,7 @@ void model_follow(model *self, gpuarena_stream stream, void *event);
 /* Memory in one order: a free is noted, and a stream that is given memory comes after all frees on others. */
 void model_freed(model *self, gpuarena_stream stream);
 void model_join(model *self, gpuarena_stream stream);
-void model_wait(model *self, gpuarena_stream stream);        /* the host, for what is on it */
+void model_wait(model *self, gpuarena_stream stream);        /* the host, for all commands on it */
 void model_wait_all(model *self);
 
 #endif

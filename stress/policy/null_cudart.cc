@@ -1,5 +1,5 @@
-/* The CUDA runtime as far as CUB's allocator calls it, every call a success in constant time: CUB timed by itself.
-   It must not be used where contents, refusals or events matter; what CUB needs and it lacks is a link error. */
+/* The CUDA runtime as far as CUB's allocator calls it, every call a success in constant time: CUB timed by itself. It
+   must not be used where contents, refusals or events matter; a call that CUB needs and it lacks is a link error. */
 #include <cuda_runtime_api.h>
 
 #include <cstddef>

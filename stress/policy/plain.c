@@ -1,5 +1,5 @@
-/* One plain range: pages are mapped at its end, and never move or go back while it is used. What is free is found by
-   exact best fit, or by the lowest address: what a perfect search makes of memory that stays. */
+/* One plain range: pages are mapped at its end, and never move or go back while it is used. Free memory is found by
+   exact best fit, or by the lowest address: this is a perfect search over memory that stays. */
 #include "model.h"
 
 enum { PLAIN_UNIT = 256 };
@@ -7,7 +7,7 @@ enum { PLAIN_UNIT = 256 };
 typedef struct plain {
     model       base;
     piece_set  *free;                            /* of its only heap */
-    piece      *last;                            /* touches the end of what is mapped; NULL: nothing is */
+    piece      *last;                            /* touches the end of the mapped pages; NULL: none are */
     model_range *range;
     uint64_t    page_count;                      /* mapped, from the begin on */
 } plain;
@@ -37,7 +37,7 @@ static void plain_extend(plain *self, uint64_t bytes)
     self->last = self->last && self->last->state == PIECE_FREE ? self->last : made;
 }
 
-/* Page by page: what was mapped before a refusal stays. */
+/* Maps page by page: pages that were mapped before a refusal stay. */
 static void plain_grow(plain *self, uint64_t bytes)
 {
     const uint64_t page_bytes = self->range->page_bytes, begin = self->page_count;

@@ -1,7 +1,7 @@
 /* The table of policies, and their text. */
 #include "policy.h"
 
-/* Keys that mean something: whatever the backing is; then of segments, of pages, of both and all others. */
+/* Keys that have an effect: with every backing; then with segments, with pages, with both and all others. */
 #define POLICY_LIMITS "alignment limit headroom"
 #define POLICY_HABITS "release release_at release_keep release_age streams wait_ms scrub plan debug"
 #define POLICY_COMMON POLICY_LIMITS " " POLICY_HABITS
@@ -82,7 +82,8 @@ const char *policy_name_shown(const char *text, char *made, size_t size)
 
 /* ---- From a text to a policy */
 
-/* The kind of which a text has one of the names, up to one of these ends. 0: none; name: what was looked for. */
+/* The kind of which a text has one of the names, up to one of these ends. 0: none; name: the one that was looked
+   for. */
 static int policy_named(const char *text, const char *ends, char *name, size_t size, policy_kind *kind)
 {
     size_t length = strcspn(text, ends);

@@ -10,7 +10,7 @@
 typedef enum policy_family {
     POLICY_RAW,                                  /* the driver itself, one call an allocation: the baseline */
     POLICY_ARENA,                                /* gpuarena, as configured: the only one that can be looked into */
-    POLICY_ASYNC,                                /* the driver's stream-ordered pool, likewise */
+    POLICY_ASYNC,                                /* the driver's stream-ordered pool, one call an allocation */
     POLICY_MODEL,                                /* a known allocator's rules (policy/), which may have a limit */
     POLICY_RIVAL                                 /* another library, at its own defaults */
 } policy_family;
@@ -24,13 +24,13 @@ typedef struct policy_kind {                     /* `stress list` */
     const model_kind *model;                     /* MODEL; else NULL */
 } policy_kind;
 int policy_kind_at(size_t index, policy_kind *kind);                         /* 0: past the last */
-/* Whether there is a policy of the name before ':', or a problem, EXIT_USAGE, that names the nearest. */
+/* Tells whether there is a policy of the name before ':'; if not, a problem, EXIT_USAGE, names the nearest. */
 int policy_is_named(const char *text, problem *why);
 int policy_kind_in_all(const policy_kind *kind); /* `-p all`: the driver's, arenas that differ */
 
 /* NAME or NAME:keys by the policy's name, in place: cudaMalloc becomes raw. */
 void        policy_name_shorten(char *text);
-/* The other way round, for people. Returns made, which may be cut. */
+/* NAME or NAME:keys by the name for people: raw becomes cudaMalloc. Returns made, which may be cut. */
 const char *policy_name_shown(const char *text, char *made, size_t size);
 
 typedef struct policy {
@@ -52,7 +52,8 @@ typedef struct pool {                            /* a policy at work */
     gpuarena       *arena;                       /* NULL: not an ARENA */
     model          *model;                       /* NULL: not a MODEL */
     rival          *rival;                       /* NULL: not a RIVAL */
-    uint64_t        alignment_bytes;             /* blocks are multiples of it; no arena: what cudaMalloc aligns to */
+    uint64_t        alignment_bytes;             /* blocks are multiples of it; no arena: cudaMalloc's, or a model's
+                                                    own where that is more */
     gpuarena_memory memory;                      /* raw, async: the kind that the driver is asked for */
     uint64_t        limit_bytes;                 /* in force; GPUARENA_NO_LIMIT: none */
     int             rounds_up;                   /* arena, with debug, or of CUDA's pool: the device may hold more
@@ -61,7 +62,7 @@ typedef struct pool {                            /* a policy at work */
     int             goes_home;                   /* a block goes back to the stream of its allocation: uses are told
                                                     that this one does not come after, as is a free elsewhere */
     uint64_t        requested_bytes;             /* no arena: kept here, as there is nobody to ask */
-    uint64_t        live_bytes;                  /* raw: likewise */
+    uint64_t        live_bytes;                  /* raw, async: kept here, too */
     model_refusal   refused;                     /* no arena: the latest failure; requested_bytes: of
                                                     the block that it was about, 0: of none */
 } pool;
@@ -69,8 +70,8 @@ typedef struct pool {                            /* a policy at work */
 /* Opens on a device, which must outlive it. -1 and a problem: a bad configuration is EXIT_USAGE, a rival that is not
    in this build EXIT_NO_DEVICE, all else EXIT_HARNESS. */
 int  pool_open(pool *self, const policy *chosen, device *on, problem *why);
-/* Frees what is live, ends arena or rival; what cannot be given back is lost with the device. raw frees nothing:
-   the device does. */
+/* Frees live blocks, ends arena, model or rival; memory that cannot be given back is lost with the device. raw frees
+   nothing: the device does. */
 void pool_close(pool *self);
 
 /* The results of gpuarena_alloc and gpuarena_free, for every family. `bytes` of a free: as allocated. */
@@ -80,23 +81,23 @@ gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream
    a model that has a call for it. raw need not know, as cudaFree waits for the device; others have no call for it
    (pool_follows). */
 gpuarena_result pool_use(pool *self, const void *ptr, gpuarena_stream stream);
-/* 1: a free must be on the allocation's stream, which must have been made to wait for all other uses. */
+/* Tells whether a free must be on the allocation's stream, which must have been made to wait for all other uses. */
 int             pool_follows(const pool *self);
 /* No call will name this stream again: it will be destroyed. */
 gpuarena_result pool_forget(pool *self, gpuarena_stream stream);
 /* Gives back to the device all that is not in use. */
 gpuarena_result pool_trim(pool *self);
 
-/* What a live block occupies; where nobody can say, or be asked without being disturbed, what was requested. */
+/* The bytes that a live block occupies; of a rival, which cannot say, the requested ones. */
 uint64_t pool_block_bytes(const pool *self, const void *ptr, uint64_t requested_bytes);
 
-/* Bytes now, of a disturbed one the peaks; *stats: the arena's own, zeroed for others. Of others, reserved is what
-   the device holds; of raw nothing is free; of a rival all that it caches is. A model tells what is live, free and
-   pending. The largest piece is left at 0. */
+/* Bytes now; *stats: the arena's own, zeroed for others. Of others, reserved are the bytes that the device holds; of
+   raw nothing is free; of a rival all that it caches is. A model tells its live, free and pending bytes. The largest
+   piece is left at 0. */
 void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats);
 
-/* The largest request that what is free now could serve, of an arena or a model: may take a walk over its blocks. Of
-   others 0. */
+/* The largest request that the free memory could serve now, of an arena or a model: may take a walk over its blocks.
+   Of others 0. */
 uint64_t pool_largest(const pool *self);
 
 typedef struct pool_refusal {                    /* the latest failure, in numbers and as a sentence */

@@ -4,7 +4,7 @@
 
 enum { POOL_DRIVER_ALIGNMENT = 256 };            /* cudaMalloc's */
 
-/* It is the user's mistake to ask for what no device, or not this one, can do. */
+/* A request for something that no device, or not this one, can do is the user's mistake. */
 static int pool_open_arena(pool *self, const policy *chosen, problem *why)
 {
     gpuarena_config config = chosen->config;
@@ -227,7 +227,7 @@ uint64_t pool_largest(const pool *self)
     return stats.largest_free_bytes;
 }
 
-/* What is free belongs to a request that found no memory; and a device that is lost cannot say. */
+/* Free bytes are told of a request that found no memory; a device that is lost cannot say. */
 static void pool_driver_refusal(const pool *self, const model_refusal *said, pool_refusal *refusal)
 {
     const gpuarena_driver *driver = device_driver(self->device);
@@ -248,7 +248,7 @@ static void pool_driver_refusal(const pool *self, const model_refusal *said, poo
              said->requested_bytes, clause);
 }
 
-/* What a model says, in its own numbers. */
+/* A model's refusal, in its own numbers. */
 static void pool_model_refusal(const pool *self, const model_refusal *said, pool_refusal *refusal)
 {
     const gpuarena_driver *driver = device_driver(self->device);

@@ -30,7 +30,7 @@ typedef struct pytorch {
     size_t       spare_count, spare_room;
 } pytorch;
 
-/* what the driver is asked for when nothing fits */
+/* The bytes that the driver is asked for when nothing fits. */
 static uint64_t pytorch_segment(uint64_t bytes)
 {
     if (bytes <= PYTORCH_SMALL_BYTES) return PYTORCH_SMALL_SEGMENT;
@@ -57,7 +57,7 @@ static void pytorch_go_home(pytorch *self, piece *freed)
     model_put(&self->base, &home->heap.free, freed);
 }
 
-/* It is over; its event is kept. */
+/* Ends a use; its event is kept. */
 static void pytorch_end(pytorch *self, pytorch_use *over)
 {
     ARRAY_RESERVE(self->spare, self->spare_room, self->spare_count + 1);
@@ -99,7 +99,7 @@ static void pytorch_free(model *base, piece *freed, gpuarena_stream stream)
     base->pending_bytes += freed->bytes;
 }
 
-/* Whether an event of the same stream waits before this one: then it is not asked. */
+/* Tells whether an event of the same stream waits before this one, which is then not asked. */
 static int pytorch_is_behind(const pytorch *self, const pytorch_use *asked)
 {
     const pytorch_use *at = self->waiting;
@@ -195,7 +195,7 @@ static int has_room(const piece *at, uint64_t bytes)
     return room >= bytes;
 }
 
-/* The lowest hole, with what is free before it, behind which so many bytes could be. NULL: none. */
+/* The lowest hole, or the free memory before it, from where there is room for so many bytes. NULL: none. */
 static piece *find_expandable(const pytorch_pool *pool, uint64_t bytes)
 {
     for (piece *hole = piece_set_first(&pool->holes); hole; hole = piece_set_after(&pool->holes, hole)) {
@@ -230,7 +230,7 @@ static uint64_t expandable_bytes(const piece *at)
     return at->bytes + (at->next && at->next->state == PIECE_HOLE ? at->next->bytes : 0);
 }
 
-/* By size, and on as long as the next could grow less. */
+/* The smallest block that fits, and on by size as long as the next could grow less. */
 static piece *expandable_best(const pytorch_pool *pool, uint64_t bytes)
 {
     piece *best = piece_set_best(&pool->heap.free, bytes);
@@ -266,7 +266,7 @@ static void block_unmap(pytorch *self, pytorch_pool *pool, piece *block)
     model_join_into(&self->base, &pool->holes, block);
 }
 
-/* What is left of a block is smaller: it does not come again. */
+/* The rest of a block is smaller: it does not come again. */
 static void pool_unmap(pytorch *self, pytorch_pool *pool)
 {
     for (piece *block = piece_set_first(&pool->heap.free), *next; block && !self->base.failed; block = next) {
@@ -287,7 +287,7 @@ static piece *pytorch_best(const pytorch *self, const pytorch_pool *pool, uint64
     return pytorch_is_expandable(self) ? expandable_best(pool, bytes) : piece_set_best(&pool->heap.free, bytes);
 }
 
-/* A native segment: the limit is asked for all of it, whatever the request. */
+/* Grows by a native segment: the limit is checked for all of it, however small the request. */
 static piece *pytorch_grow(pytorch *self, pytorch_pool *pool, uint64_t bytes)
 {
     if (self->base.failed) return NULL;

@@ -1,11 +1,11 @@
 /* RMM's pool_memory_resource: best fit, a list of free blocks for each stream, an event at each free. It doubles from
-   its first request's exact size, or takes half of what its maximum leaves; then idle blocks go back
-   before it fails. */
+   its first request's exact size, or takes half of the bytes that its maximum leaves; then idle blocks go back before
+   it fails. */
 #include "model.h"
 
 enum { RMM_UNIT = 256 };
 
-/* Of one stream: free pieces have it as their owner, and its event is recorded at each free. */
+/* The list of one stream: free pieces have it as their owner, and its event is recorded at each free. */
 static model_heap *rmm_list_of(model *self, gpuarena_stream stream)
 {
     model_heap *list = model_heap_of(self, stream, 0, sizeof *list);
@@ -39,8 +39,8 @@ static void rmm_merge(model *self, model_heap *mine, model_heap *other)
     }
 }
 
-/* The list to take from: one that has a block that fits; else mine, into which all others are merged by and by. What
-   was merged comes after the others' events on my stream, and so after mine, which is recorded anew. */
+/* The list to take from: one that has a block that fits; else mine, into which all others are merged by and by.
+   Merged blocks come after the others' events on my stream, and so after mine, which is recorded anew. */
 static model_heap *rmm_steal(model *self, model_heap *mine, uint64_t bytes)
 {
     for (model_heap *other = self->heaps; other; other = other->next) {
@@ -192,7 +192,7 @@ static void superblocks_join(model *self)
     }
 }
 
-/* An empty one is parted, if what is left is one, too. */
+/* Parts an empty superblock, if the rest is large enough for one, too. */
 static void superblock_part(model *self, superblock *of, uint64_t bytes)
 {
     uint64_t least = bytes > RMM_ARENA_LEAST ? bytes : RMM_ARENA_LEAST;
@@ -254,8 +254,8 @@ static piece *rmm_arena_alloc(model *self, uint64_t bytes, gpuarena_stream strea
     return found;
 }
 
-/* What lies in no superblock of the stream's own waits for it: that was moved to the global arena, or from there to
-   another stream. */
+/* A block that lies in no superblock of the stream's own waits for the stream: it is large, or its superblock was
+   moved to the global arena, or from there to another stream. */
 static void rmm_arena_free(model *self, piece *freed, gpuarena_stream stream)
 {
     superblock *of = freed->owner;
@@ -275,7 +275,7 @@ static void rmm_arena_open(model *self)
     if (whole) superblock_make(self, NULL, whole);
 }
 
-/* Where nothing is live, all of it goes back, and there is no way back: it serves nothing more. */
+/* If nothing is live, all memory goes back to the driver, and the arena serves nothing more. */
 static void rmm_arena_trim(model *self)
 {
     rmm_arena_defragment(self);

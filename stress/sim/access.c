@@ -29,7 +29,7 @@ const char *access_lack(const sim_device *memory, uint64_t offset)
                ? "not all mapped, within one reservation, with access for the device" : "not held by one obtain";
 }
 
-/* The memory and the offset of what the stream may use; else NULL, and a finding. */
+/* The memory and the offset of a range that the stream may use; else NULL, and a finding. */
 static sim_device *access_find(sim_device *device, const stream_queue *by, const access_range *range,
                                uint64_t *offset)
 {
@@ -42,7 +42,7 @@ static sim_device *access_find(sim_device *device, const stream_queue *by, const
     return NULL;
 }
 
-/* 1: a graph was captured with these addresses, and they were mapped anew since. */
+/* Tells whether a graph was captured with these addresses, and they were mapped anew since. */
 static int access_was_remapped(const sim_device *memory, uint64_t offset, const access_range *range)
 {
     const devmem_mapping *mapped;
@@ -111,7 +111,7 @@ static touch_by access_host(const sim_device *device)
     return by;
 }
 
-/* The first such use is reported. */
+/* Only the first use that is not known to be done is reported. */
 void access_end(const sim_device *device, access_gone what, uint64_t offset, uint64_t bytes, const char *action)
 {
     const touch_by host = access_host(device);

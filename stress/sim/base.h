@@ -1,5 +1,5 @@
-/* What all parts of the simulated machine share: its limits, the codes that calls answer, the kinds of call, and what
-   a machine is made from and counts. It must not know what the calls do. */
+/* Definitions that all parts of the simulated machine share: its limits, the codes that calls answer, the kinds of
+   call, its configuration and its counters. It must not know the effects of calls. */
 #ifndef STRESS_SIM_BASE_H
 #define STRESS_SIM_BASE_H
 
@@ -10,8 +10,8 @@ enum { SIM_MAX_DEVICES = 32 };
 #define SIM_GRANULE          ((uint64_t)2 << 20) /* physical memory comes in granules of 2 MiB */
 #define SIM_DEFAULT_CAPACITY ((uint64_t)80 << 30)
 #define SIM_MAX_CAPACITY     ((uint64_t)4 << 40)
-#define SIM_HOST_BYTES       ((uint64_t)512 << 30)   /* what of the host's memory can be pinned */
-/* What pools take of the device at once: RMM's issue 1245 reports a pool that held 2,518 times as much. */
+#define SIM_HOST_BYTES       ((uint64_t)512 << 30)   /* the host's memory that can be pinned */
+/* Pools obtain device memory in multiples of this: RMM's issue 1245 reports a pool that held 2,518 times as much. */
 #define SIM_POOL_CHUNK       ((uint64_t)32 << 20)
 #define SIM_DEFAULT_MAPPINGS ((uint32_t)523000)
 
@@ -24,8 +24,8 @@ enum {
     SIM_CAPTURE_IMPLICIT = 906, SIM_CAPTURED_EVENT = 907, SIM_CAPTURE_WRONG_THREAD = 908, SIM_UNKNOWN = 999
 };
 
-/* What codes mean, and what the CUDA runtime (cudaGetErrorName, cudaGetErrorString) and its driver call them: one
-   table, in codes.c. */
+/* Codes: their meaning, and their names in the CUDA runtime (cudaGetErrorName, cudaGetErrorString) and its driver.
+   One table, in codes.c. */
 typedef struct code_row {
     int             code;                        /* below 0: of any code that is not listed */
     gpuarena_status status;
@@ -33,8 +33,8 @@ typedef struct code_row {
 } code_row;
 const code_row *codes_of(int code);
 
-/* ---- kinds of call: what can be counted, made to fail and charged. One list, for engine, faults and substitute
-        alike. The driver table has some, the libcudart substitute has all. */
+/* ---- Kinds of call: each can be counted, made to fail and charged. One list serves engine, faults and substitute
+        alike. The driver table has some kinds, the libcudart substitute has all. */
 
 typedef enum sim_trait {                         /* of kinds of call: bits, and which of them occur together */
     SIM_PLAIN = 0,
@@ -203,9 +203,9 @@ typedef struct sim_counters {                    /* of one device, since creatio
     uint64_t rival_bytes;                        /* taken by the other process */
     uint64_t host_bytes, host_peak_bytes;        /* of all devices together: pinned memory of the host, */
     uint64_t managed_bytes, managed_peak_bytes;  /*   and managed memory, wherever it lies */
-    uint64_t pool_reserved_bytes, pool_reserved_peak_bytes;  /* of held: what pools have of it, */
-    uint64_t pool_used_bytes, pool_used_peak_bytes;          /*   and what is handed out of that */
-    uint64_t findings;                           /* what the judge reported: sim_finding */
+    uint64_t pool_reserved_bytes, pool_reserved_peak_bytes;  /* of held: memory of all pools, */
+    uint64_t pool_used_bytes, pool_used_peak_bytes;          /*   and the part that is handed out */
+    uint64_t findings;                           /* of the judge: sim_finding */
     uint64_t lies_held;                          /* ranges of lying answers (faults.h) that were not given back yet */
 } sim_counters;
 

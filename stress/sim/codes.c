@@ -2,7 +2,7 @@
    matters to an arena. Names and texts are those of 11.8 to 13.0. Must not know which call answered with a code. */
 #include "base.h"
 
-/* What both names of an error begin with is left out; RUNTIME: the driver has no such code. */
+/* The prefix of each name is left out. RUNTIME: the driver has no such code. */
 #define CODE(code, status, name, driver_name, text) \
     { code, GPUARENA_STATUS_##status, "cudaError" #name, "CUDA_ERROR_" #driver_name, text },
 #define RUNTIME(code, status, name, text) { code, GPUARENA_STATUS_##status, "cudaError" #name, NULL, text },

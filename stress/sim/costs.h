@@ -1,11 +1,11 @@
-/* What each driver call costs the host: one table, a fixed part and a part per MiB, in virtual nanoseconds.
-   It must not know when a call is made or why: memory.c and the ends of calls charge. Text form: `--costs FILE`. */
+/* The cost of each driver call to the host: one table, a fixed part and a part per MiB, in virtual nanoseconds.
+   It must not know when a call is made or why: the code that serves a call charges it. Text form: `--costs FILE`. */
 #ifndef STRESS_SIM_COSTS_H
 #define STRESS_SIM_COSTS_H
 
 #include "base.h"
 
-/* X(NAME, name in files, fixed ns, ns per MiB, what): defaults are published latencies of A100-class devices. */
+/* X(NAME, name in files, fixed ns, ns per MiB, calls): defaults are published latencies of A100-class devices. */
 #define SIM_COSTS(X) \
     X(CONTEXT,      "context",      150000000,   0, "creation of a device's context") \
     X(MALLOC_SLAB,  "malloc_slab",       5000,   0, "cudaMalloc that fits an open 2 MiB slab") \
@@ -42,7 +42,7 @@ typedef enum sim_cost_kind {
     SIM_COSTS(X)
 #undef X
     SIM_COST_KINDS,
-    SIM_COST_NONE = SIM_COST_KINDS               /* nothing is known of what it costs: 0 */
+    SIM_COST_NONE = SIM_COST_KINDS               /* a call whose cost is not known: 0 */
 } sim_cost_kind;
 
 /* Bounds that keep every product and sum below 2^64: 1,000 s a call, 1 s a MiB. */
@@ -58,12 +58,13 @@ const sim_costs *sim_costs_default(void);
 uint64_t sim_costs_ns(const sim_costs *costs, sim_cost_kind kind, uint64_t bytes);
 
 /* Reads lines `name fixed_ns per_mib_ns`, separated by spaces or tabs; # starts a comment; empty lines are fine. Each
-   name at most once; a name that is left out keeps its default. 0, or -1 and a problem that names file, line and what
-   was expected: unknown or repeated name, bad or too large number, wrong number of columns, a last line without its
-   newline, a line above 200 bytes, anything that is no text, a file that cannot be read. *costs is then unchanged. */
+   name occurs at most once; a name that is left out keeps its default. 0, or -1 and a problem that names file, line
+   and the expected text: for an unknown or repeated name, a bad or too large number, a wrong number of columns, a
+   last line without its newline, a line above 200 bytes, a NUL byte, a file that cannot be read. *costs is then
+   unchanged. */
 int sim_costs_read(const char *path, sim_costs *costs, problem *why);
 
-/* Writes what sim_costs_read accepts. 0, or -1 if a write failed. */
+/* Writes a text that sim_costs_read accepts. 0, or -1 if a write failed. */
 int sim_costs_write(const sim_costs *costs, FILE *out);
 
 /* One kind: its name in files, and its line there. kind: below SIM_COST_KINDS. */

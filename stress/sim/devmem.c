@@ -1,4 +1,4 @@
-/* Pages, mappings, and what obtains make of them: blocks and slabs. */
+/* Pages and mappings, and the blocks and slabs that obtains make of them. */
 #include "devmem.h"
 
 #include <sys/file.h>
@@ -288,7 +288,8 @@ uint64_t devmem_obtain(devmem *memory, uint64_t bytes, devmem_work *work)
     return offset;
 }
 
-/* What of a mapping's range the offset lies in: a piece, where there are pieces. NULL: in none. */
+/* The piece of a mapping's range that the offset lies in; the range itself, if it has no pieces. NULL: in no
+   piece. */
 static address_range *devmem_held(const devmem_mapping *mapped, uint64_t offset)
 {
     return mapped->range->pieces ? addresses_at(mapped->range->pieces, offset) : mapped->range;

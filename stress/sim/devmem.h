@@ -1,7 +1,8 @@
-/* The memory of one device. Physical memory comes in pages, which are counted and run out; addresses in ranges; a
-   mapping lays a page behind addresses. cuMemCreate makes the first, cuMemAddressReserve the second, cuMemMap the
-   third. cudaMalloc makes all three at once: blocks of whole granules, and slabs for small requests.
-   It must not know of driver codes, costs, faults or findings, nor who may ask for what: callers have looked. */
+/* The memory of one device. Physical memory comes in pages, which are counted and run out. Addresses come in ranges.
+   A mapping lays a page behind addresses. cuMemCreate makes pages, cuMemAddressReserve ranges, cuMemMap mappings.
+   cudaMalloc makes all three at once: blocks of whole granules, and slabs for small requests.
+   It must not know of driver codes, costs, faults or findings, nor check whether a caller may do this: callers
+   have. */
 #ifndef STRESS_SIM_DEVMEM_H
 #define STRESS_SIM_DEVMEM_H
 
@@ -13,15 +14,16 @@
 
 typedef struct address_range {
     uint64_t offset, bytes;                      /* fixed */
-    uint64_t requested_bytes;                    /* what of it may be used */
-    struct addresses *pieces;                    /* which alone may be, of a slab or a pool's chunk; NULL: all may */
+    uint64_t requested_bytes;                    /* its first bytes, which may be used */
+    struct addresses *pieces;                    /* parts of a slab or a pool's chunk, which alone may be used; NULL:
+                                                    all may */
     struct mempool *pool;                        /* memory.h: whose chunk it is; NULL: no pool's */
     uint64_t serial;                             /* of a pool's piece: which one that it handed out */
     uint64_t mapping_count;                      /* mappings that lie there */
-    struct share_open *opened;                   /* memory.h: what another process has of it; NULL: nothing */
+    struct share_open *opened;                   /* share.c: it is open by cudaIpc; NULL: it is not */
     treap_node place;                            /* by offset; its weight: the gap up to the next range, or the end */
-    treap_node hole;                             /* by offset; its weight: what may still be placed inside, see
-                                                    addresses_set_hole; of weight 0 it is in no set. Of a pool's
+    treap_node hole;                             /* by offset; its weight: the largest piece that still fits inside,
+                                                    see addresses_set_hole; of weight 0 it is in no set. Of a pool's
                                                     chunk: memory.h */
 } address_range;
 
@@ -29,19 +31,19 @@ typedef struct addresses {
     treap ranges, holes;
     uint64_t count, bytes;                       /* of ranges */
     uint64_t high_offset;                        /* the end of all that there ever was */
-    address_range origin;                        /* what is never handed out: the first granule, so that offset 0 is
-                                                    no address, or all that another space has */
+    address_range origin;                        /* addresses that are never handed out: the first granule, so that
+                                                    offset 0 is no address, or all of another space */
 } addresses;
 
 /* *space must not move afterwards. from: the first offset that may be handed out, not 0. */
 void addresses_init(addresses *space, uint64_t from, uint64_t space_bytes);
 
-/* All O(log ranges), but for clear: all ranges go. insert: into a gap; all of it may be used; the rest
-   of what is answered is zeroed. */
+/* All take O(log ranges), but for clear, which removes all ranges. insert places a range in a gap. All of the new
+   range may be used, and its other fields are zero. */
 uint64_t       addresses_lowest_gap(const addresses *space, uint64_t bytes);     /* its offset; 0: there is none */
 uint64_t       addresses_largest_gap(const addresses *space);                    /* 0: none */
 address_range *addresses_insert(addresses *space, uint64_t offset, uint64_t bytes);
-void           addresses_remove(addresses *space, address_range *range);         /* and it is freed, and `opened` */
+void           addresses_remove(addresses *space, address_range *range);         /* frees it, and `opened` */
 void           addresses_clear(addresses *space);
 address_range *addresses_at(const addresses *space, uint64_t offset);            /* NULL: in no range */
 address_range *addresses_lowest(const addresses *space);                         /* NULL: there is none */
@@ -50,7 +52,7 @@ address_range *addresses_lowest_hole(const addresses *space, uint64_t bytes);   
 
 /* ---- The memory of one device */
 
-#define DEVMEM_SPACE ((uint64_t)1 << 47)         /* of addresses: half of what 48 bits have, as programs have them */
+#define DEVMEM_SPACE ((uint64_t)1 << 47)         /* addresses: the half of 48 bits that programs have */
 
 enum { DEVMEM_ALIGNMENT = 256 };                 /* of the pieces of a slab */
 
@@ -82,21 +84,21 @@ typedef struct devmem {
     addresses obtained, reserved;
     devmem_page *pages;
     uint64_t  page_count, mapping_count;
-    devmem_mapping ***leaves;                    /* what is behind all addresses, by granule, in two levels; NULL:
-                                                    nothing ever was */
+    devmem_mapping ***leaves;                    /* the mapping behind each granule of addresses, in two levels; NULL:
+                                                    none there, ever */
     size_t    leaf_count;
     uint64_t  capacity_bytes, context_bytes, rival_bytes, held_bytes, held_peak_bytes;
 } devmem;
 
 /* A held request. Valid until the next obtain or give back. */
 typedef struct devmem_place {
-    devmem_page   *page;                         /* that is behind all of the range */
+    devmem_page   *page;                         /* behind all of the range */
     address_range *range;
     address_range *piece;                        /* of a slab or a pool's chunk; NULL: a block */
     uint64_t       offset, bytes;                /* of the request, bytes as requested */
 } devmem_place;
 
-typedef struct devmem_work {                     /* what a call had to do, for whoever charges it */
+typedef struct devmem_work {                     /* the work of a call, for the code that charges it */
     int      in_slab;                            /* 1: inside a slab that was there before and is there after */
     uint64_t bytes;                              /* physical memory obtained or given back */
 } devmem_work;
@@ -106,7 +108,7 @@ void     devmem_init(devmem *memory, int device, uint64_t capacity_bytes, uint64
                      uint64_t address_end);
 void     devmem_destroy(devmem *memory);
 uint64_t devmem_free_bytes(const devmem *memory);
-uint64_t devmem_mapping_count(const devmem *memory);         /* of what was not obtained */
+uint64_t devmem_mapping_count(const devmem *memory);         /* without those of obtains */
 
 /* Whole granules, without an address; NULL: there are not as many. give: it must not be mapped any more.
    O(granules). */
@@ -134,29 +136,30 @@ devmem_mapping *devmem_mapped(const devmem *memory, uint64_t offset);        /* 
 /* bytes > 0, any. Below a granule: a piece of a slab, else whole granules at the lowest addresses that fit. Its
    offset; 0: there is no memory for it. */
 uint64_t devmem_obtain(devmem *memory, uint64_t bytes, devmem_work *work);
-/* 1: the offset lies in a request. 0: not so; place->range: the slab or the chunk that it lies in; NULL: neither. */
+/* Finds the request that the offset lies in. 1; 0: there is none; place->range: the slab or the chunk that the offset
+   lies in; NULL: neither. */
 int  devmem_find(const devmem *memory, uint64_t offset, devmem_place *place);
 devmem_work devmem_give_back(devmem *memory, const devmem_place *place);
 void devmem_clear(devmem *memory);               /* gives back all that was obtained */
 void devmem_cut(address_range *range);           /* pieces of it alone may be used from now on: there are none yet */
 
-/* 1: the range lies within one request, as long as it was asked for, or is all mapped, within one reservation, with
-   access for the device. An empty range always does. */
+/* Tells whether the range lies within one request, as long as it was asked for, or is all mapped, within one
+   reservation, with access for the device. An empty range always does. */
 int  devmem_reaches(const devmem *memory, uint64_t offset, uint64_t bytes, int device);
 
-/* 1: the offset lies in a request, or in a reservation, and where that begins. */
+/* Tells whether the offset lies in a request, or in a reservation, and where that begins. */
 int  devmem_base(const devmem *memory, uint64_t offset, uint64_t *base);
 
-/* 1: an obtain or a reservation has had the offset, or it lies right above those. */
+/* Tells whether an obtain or a reservation has had the offset, or it lies right above those. */
 int  devmem_has_given(const devmem *memory, uint64_t offset);
 
-/* Of ranges that devmem_reaches. verify: 1, or 0 and the first offset from the range's
-   start that has not the pattern. */
+/* For ranges that devmem_reaches. verify: 1, or 0 and the first offset from the range's start that has not the
+   pattern. */
 void devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern);
 int  devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
 
-/* A walk over what is behind a range, all of which is mapped: each granule's share of it in turn, or less where `to`
-   is lowered. */
+/* A walk over the granules behind a range, all of which is mapped. Each step is one granule's share of the range, or
+   less where the caller lowers `to`. */
 typedef struct devmem_part {
     uint64_t offset, end;
     granule *unit;

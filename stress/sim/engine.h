@@ -1,5 +1,6 @@
-/* The state of the simulated machine, shared by the files that serve calls, and what calls on streams do to it.
-   It must not be included outside stress/sim and stress/cudart. What one part knows is behind that part's header. */
+/* The state of the simulated machine, shared by the files that serve calls, and the effects of calls on streams. It
+   must not be included outside stress/sim, stress/cudart and tests. The rest of each part is behind that part's
+   header. */
 #ifndef STRESS_SIM_ENGINE_H
 #define STRESS_SIM_ENGINE_H
 
@@ -10,7 +11,8 @@
 #include "faults.h"
 #include "streams.h"
 
-/* ---- Handles of streams, events and graphs: numbers that say which object, and whether it is still that one */
+/* ---- Handles of streams, events, graphs and pages: numbers that name an object, and tell whether it is still
+        there */
 
 typedef enum handle_kind { HANDLE_NONE, HANDLE_STREAM, HANDLE_EVENT, HANDLE_GRAPH, HANDLE_GRAPH_EXEC,
                            HANDLE_PAGE } handle_kind;
@@ -34,7 +36,7 @@ void *handles_each(const handles *all, uint32_t index, handle_kind kind, void **
 void  handles_drop(handles *all, const void *value);         /* of an object */
 void  handles_destroy(handles *all);             /* the objects are the caller's */
 
-/* ---- Graphs: what was captured, in the order in which it was issued, and how long it takes from launch to end */
+/* ---- Graphs: captured commands, in the order in which they were issued, and their time from launch to end */
 
 enum { GRAPH_PAYLOAD = 128 };
 
@@ -44,7 +46,7 @@ typedef int (*graph_act)(const struct launch *now, const void *payload);
 
 typedef union graph_payload {
     unsigned char bytes[GRAPH_PAYLOAD];
-    uint64_t number;                             /* aligned for what is copied in */
+    uint64_t number;                             /* aligns the values that are copied in */
     void    *address;
 } graph_payload;
 
@@ -59,7 +61,7 @@ typedef struct graph {
     stream_mark latest;                          /* its latest launch, which the next one comes after */
 } graph;
 
-/* ---- Captures under way: which streams are in which, whose they are, what each thread may do meanwhile */
+/* ---- Captures under way: the streams of each, its thread, and the calls that each thread may make meanwhile */
 
 typedef enum capture_mode { CAPTURE_GLOBAL, CAPTURE_THREAD_LOCAL, CAPTURE_RELAXED, CAPTURE_MODES } capture_mode;
 
@@ -92,8 +94,8 @@ struct sim_device {
     devmem   memory;
     const char *bank;                            /* no device, but where memory of another kind is: its name */
     uint64_t base_address, space_bytes;          /* where its addresses are */
-    uint64_t pool_chunk_bytes;                   /* what pools take of the memory: whole ones of these */
-    treap       opened;                          /* share.c: what another process has of it, or it of another */
+    uint64_t pool_chunk_bytes;                   /* pools obtain memory in multiples of this */
+    treap       opened;                          /* share.c: requests open by cudaIpc */
     struct mempool *pools, *current_pool;        /* memory.h; the first is the device's own. Current: of the runtime,
                                                     NULL: the own */
 };
@@ -109,7 +111,7 @@ struct sim {
     judge       judge;
     streams     streams;                         /* of all devices */
     captures    captures;
-    handles     handles;                         /* of streams, events, graphs */
+    handles     handles;                         /* of streams, events, graphs, pages */
     uint64_t    acting_thread;                   /* sim_thread's; 0: the one that calls */
     uint64_t    device_space;                    /* how many addresses each device has */
     uint64_t    clear_serial;                    /* of the latest clear, as an owner of memory */
@@ -152,7 +154,7 @@ engine_text engine_name(const sim_device *device, uint64_t address);
 
 sim_device *engine_device(const sim *machine, int ordinal);   /* NULL: there is none */
 
-/* A finding about what was done on a device. */
+/* A finding about an action on a device. */
 #define ENGINE_REPORT(device, ...) judge_report(&(device)->sim->judge, (device)->ordinal, __VA_ARGS__)
 
 uint64_t engine_thread(const sim *machine);      /* the one that calls, or that sim_thread says is calling */
@@ -162,7 +164,7 @@ void engine_open_context(sim_device *device);
 
 uint64_t engine_cost_ns(const sim_device *device, sim_cost_kind kind, uint64_t bytes);
 
-/* A call under way, whoever serves it: the driver table, the CUDA runtime, or, free of charge, the harness. */
+/* A call under way, served by the driver table, the CUDA runtime, or, free of charge, the harness. */
 typedef struct engine_call {
     sim         *machine;
     sim_device  *device;                         /* which the call is counted for */
@@ -178,7 +180,7 @@ typedef struct engine_call {
 /* Ends it: charges the cost to clock and counters, and the stall if it is due. */
 void engine_end_call(const engine_call *self);
 
-/* The device's memory pools, in memory.c: the host has waited, and what is free may go. */
+/* In memory.c: the host has waited, so the device's memory pools may release free chunks. */
 void mempools_settle(sim_device *device);
 
 /* Tells who watches that memory came or went. */
@@ -204,32 +206,33 @@ typedef struct access_range {
 void access_use(sim_device *device, const stream_queue *by, const access_range *range);
 uint64_t access_owner_of(const sim_device *device, uint64_t address);    /* the request or reservation it is in */
 
-/* Addresses, all mapped, are about to go: with their memory, and what is said of its touches; or alone. A use of the
-   memory, or else through the addresses, that the host does not know to be done is a finding. offset: of the
-   device's addresses. */
+/* Addresses, all mapped, are about to go: with their memory and the record of its touches (ACCESS_MEMORY), or alone
+   (ACCESS_ADDRESSES). A use of the memory, or in the second case a use through the addresses, that the host does not
+   know to be done is a finding. offset: of the device's addresses. */
 typedef enum access_gone { ACCESS_MEMORY, ACCESS_ADDRESSES } access_gone;
 void access_end(const sim_device *device, access_gone what, uint64_t offset, uint64_t bytes, const char *action);
 
 /* A page that is mapped nowhere is about to go. is_reported: such a use was a finding before. */
 void access_end_page(const sim_device *device, devmem_page *page, int is_reported, const char *action);
 
-/* What is wrong with a range of this memory that the device does not reach: for findings. */
+/* The reason why a device may not use a range of this memory: for findings. */
 const char *access_lack(const sim_device *memory, uint64_t offset);
 
-/* ---- What stream calls do on the machine, whoever makes them: driver table, CUDA runtime, or the harness for a
-        workload. Whoever serves a call begins it here, where it is counted and may be made to fail; nothing else here
-        knows of that. What each answers is a code of the runtime */
+/* ---- Effects of stream calls on the machine, for any caller: driver table, CUDA runtime, or the harness for a
+        workload. The code that serves a call begins it here, where it is counted and may be made to fail; nothing
+        else here counts calls or knows of faults. An int that is answered is a code of the runtime, unless said
+        otherwise */
 
 #define WORK_PER_THREAD ((const void *)(uintptr_t)2)
 
-/* With machine, device and kind in place: counts the call, and sets code, lie and fixed cost by what becomes of it:
-   faults, a lost device, what the machine's state forbids. A sticky code loses the device. unsafe: its name where
-   captures forbid it; else it is called as CUDA does. */
+/* With machine, device and kind in place: counts the call, and sets code, lie and fixed cost by the faults, by a lost
+   device, and by calls that the machine's state forbids. A sticky code loses the device. unsafe: the call's name in
+   findings about captures; in others it has CUDA's name. */
 void work_begin_call(engine_call *self, uint64_t bytes, const char *unsafe);
 
 /* NULL and a code: not a stream now, or one of a lost device. Valid until a stream is destroyed or waited for. */
 stream_queue *work_find_stream(sim_device *device, const void *handle, int *code);
-/* 1: it is the call's from now on. 0: and its code. */
+/* 1: the stream is the call's from now on. 0: the call has its code. */
 int  work_take_stream(engine_call *self, const void *handle);
 
 int  work_create_stream(sim_device *device, int is_blocking, void **handle);
@@ -238,19 +241,19 @@ int  work_destroy_stream(const engine_call *self, const void *handle);
 /* Captured, where the stream captures. */
 int  work_issue(const engine_call *self, stream_queue *by, uint64_t work_ns);
 
-/* Of the call's stream, or its device. A wait is part of the call's cost. waits 0: the host does not wait, and
-   SIM_NOT_READY is what it is told. */
+/* Wait for the call's stream, or its device. The wait is part of the call's cost. waits 0: the host asks instead, and
+   SIM_NOT_READY tells that work is left. */
 int  work_wait_stream(engine_call *self, int waits);
 int  work_wait_device(engine_call *self);
-void work_drain_device(engine_call *self);       /* waits, whatever captures: cudaFree */
+void work_drain_device(engine_call *self);       /* waits, even while streams capture: cudaFree */
 
-/* A call that waits for or asks this stream, or all of the device (by NULL): a code. */
+/* The code of a call that waits for or asks about this stream, or all of the device (by NULL). */
 int  capture_check_wait(const engine_call *self, const stream_queue *by);
-/* A call that CUDA calls potentially unsafe: likewise. */
+/* The code of a call that CUDA calls potentially unsafe. */
 int  capture_check_unsafe(const engine_call *self);
 int  capture_exchange_mode(sim *machine, int *mode);         /* the thread's */
 
-/* Of the call's stream. status: 0 none, 1 active, 2 invalid. */
+/* Captures of the call's stream. status: 0 none, 1 active, 2 invalid. */
 int  work_capture_status(const engine_call *self, int *status);
 int  work_begin_capture(const engine_call *self, int mode);
 int  work_end_capture(const engine_call *self, graph **made);
@@ -265,9 +268,9 @@ void work_destroy(sim *machine);
 
 /* ---- Events: points in streams, which streams and the host can wait for, and times between them */
 
-/* One that was never recorded is complete, and nothing comes before it. Destroying one that is not complete waits for
-   nothing, and whoever was told to wait for it still does. Those of a lost device answer its code. As for the rest:
-   above. */
+/* An event that was never recorded is complete, and nothing comes before it. Destroying one that is not complete
+   waits for nothing, and whoever was told to wait for it still does. Those of a lost device answer its code. Waits
+   are charged as those for streams are. */
 int event_create(sim_device *device, int is_timed, void **made);
 int event_destroy(sim *machine, const void *value);
 int event_record(const engine_call *self, const void *value);
@@ -275,9 +278,9 @@ int event_wait(engine_call *self, const void *value, int waits);
 int event_follow(const engine_call *self, const void *value);
 int event_elapsed(sim *machine, const void *start, const void *end, int64_t *ns);
 
-/* ---- What is issued to a stream and has an effect: done now, or captured and done when the graph is launched */
+/* ---- Commands with an effect: it happens now, or, if they are captured, when the graph is launched */
 
-/* What graph_act functions are given. */
+/* The launch that a graph_act function is part of. */
 typedef struct launch {
     sim_device   *device;                        /* the stream's */
     const stream_queue *by;
@@ -285,8 +288,8 @@ typedef struct launch {
     uint64_t      op;                            /* of the launch: uses by a graph are the launch's */
 } launch;
 
-/* A command of the call's stream that takes work_ns, and what it does: act with payload, up to GRAPH_PAYLOAD bytes;
-   NULL: nothing. A code, act's own too; use has none of its own. */
+/* A command of the call's stream that takes work_ns and has the effect act(payload), of up to GRAPH_PAYLOAD bytes;
+   NULL: no effect. Answers a code, that of act included; the effect of launch_use does not fail. */
 int launch_command(const engine_call *self, uint64_t work_ns, graph_act act, const void *payload, size_t bytes);
 int launch_use(const engine_call *self, const void *ptr, uint64_t bytes, uint64_t owner, uint64_t op);
 int launch_graph(const engine_call *self, graph *launched, uint64_t op);

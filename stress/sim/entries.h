@@ -1,6 +1,6 @@
-/* The entries of a driver table, once: the parameters of each, ENTRY_group_name, where `self` is the table; and lists
-   of them, X(group, name, names), where names are what a table `behind` it is called with.
-   It must not know what any table does. */
+/* The entries of a driver table, written once: the parameters of each, ENTRY_group_name, where `self` is the table;
+   and lists of them, X(group, name, names), where names are the arguments of the call on a table `behind` it.
+   It must not know the effects of any table. */
 #ifndef STRESS_SIM_ENTRIES_H
 #define STRESS_SIM_ENTRIES_H
 

@@ -70,7 +70,7 @@ static int faults_expected(slice part, const char *expected, problem *why)
     return problem_set(why, EXIT_USAGE, "faults: part %s: expected %s", slice_show(part).text, expected);
 }
 
-/* What follows the separator. 1; 0: it is not what was expected. */
+/* Reads the text behind the separator. 1; 0: the text is not as expected. */
 typedef int faults_read(slice rest, fault *made);
 
 /* Cuts "=CODE" off the end, if it is there. */
@@ -151,7 +151,7 @@ faults_forms[] = {                               /* name: NULL: that of a kind, 
     { "overlap", ':', FAULT_OVERLAP, faults_read_nth, FAULTS_NTH },
 };
 
-/* 1: of that name there is a kind, of a size if it must have one. */
+/* Finds the kind of this name, which calls with a size, if has_size. 1; 0: there is none. */
 static int faults_find_kind(slice name, int has_size, sim_call *kind)
 {
     for (int i = 0; i <= SIM_CALL_KINDS; i++) {

@@ -17,12 +17,12 @@
      SIZE   = decimal bytes ["K" | "M" | "G" | "T"]
 
    Calls are counted over all devices, those that fail or are lied to included. Of several parts that concern one call
-   the first in the text acts. A rival takes what is free at most, and gives back what it holds at most. Lying answers
+   the first in the text acts. A rival takes at most the free memory, and gives back at most its own. Lying answers
    take no memory: the range is no one's until it is given back, which succeeds; an overlap with nothing held answers
    truly, and so does a request for 0 bytes or above the capacity. A call that fails changes nothing but clock and
    counters. Codes that the CUDA runtime calls sticky (codes.c has them: a lost device) make every later call on that
    device fail with them; 4 (unloading) is not sticky by itself: `any:9+=4`.
-   It must not know of memory or of what calls do. */
+   It must not know of memory or of the effects of calls. */
 #ifndef STRESS_SIM_FAULTS_H
 #define STRESS_SIM_FAULTS_H
 
@@ -54,12 +54,12 @@ typedef struct faults {                          /* zeroed: none */
     uint64_t calls[SIM_CALL_KINDS + 1];          /* the last: of any kind */
 } faults;
 
-/* Replaces all parts. NULL or "": none. -1 and a problem naming the part and what was expected, EXIT_USAGE.
+/* Replaces all parts. NULL or "": none. -1 and a problem that names the part and the expected form, EXIT_USAGE.
    device_count: how many devices rivals may name. */
 int faults_parse(const char *text, int device_count, faults *set, problem *why);
 
-/* Counts a call; then, unless its device is lost, says what becomes of it: it fails with the part's code, or is lied
-   to by a part without one; NULL: neither. bytes: of SIZED calls, else 0. */
+/* Counts a call, and finds the part that acts on it: the call fails with the part's code, or is lied to by a part
+   without one. NULL: there is none, or the device is lost. bytes: of SIZED calls, else 0. */
 const fault *faults_call(faults *set, sim_call kind, uint64_t bytes, int is_lost);
 
 /* How much longer the latest call of the kind takes. */

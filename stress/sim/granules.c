@@ -6,7 +6,7 @@
 
 /* ---- Parts */
 
-/* Which part holds the byte: of those there are. */
+/* The part that holds the byte, of those there are. */
 static uint32_t cuts_find(const cuts *self, uint32_t byte)
 {
     size_t rank;
@@ -34,7 +34,7 @@ static void cuts_take(cuts *self, uint32_t from, uint32_t to, const cuts_kind *k
     if (to < (*end < self->count ? self->list[*end].from : SIM_GRANULE)) cuts_cut(self, *end - 1, to, kind);
 }
 
-/* 1: the part goes on as number kept - 1, which is the same. */
+/* Joins the part with number kept - 1, if they are equal. 1: they are. */
 static int cuts_joins(const cuts *self, uint32_t kept, const cuts_part *part, const cuts_kind *kind)
 {
     const cuts_part *before = kept > 0 ? &self->list[kept - 1] : NULL;
@@ -118,7 +118,7 @@ void granule_clear(granule *self)
     granule_set_even(self, GRANULE_POISON);
 }
 
-/* Before bytes of a part are changed: makes room for them, and forgets the part's pattern. */
+/* Makes room for the bytes of a part that are to be changed, and forgets the part's pattern. */
 static int granule_open_bytes(granule *self, uint32_t from, uint32_t to)
 {
     unsigned char *bytes = self->bytes ? self->bytes : calloc(1, (size_t)SIM_GRANULE);
@@ -128,7 +128,7 @@ static int granule_open_bytes(granule *self, uint32_t from, uint32_t to)
     return 0;
 }
 
-/* What every byte holds, but for its own part of it. */
+/* The value of all bytes before those of `bytes` are mixed in. */
 static unsigned char granule_base(const granule *self)
 {
     return self->even ^ GRANULE_POISON;

@@ -48,7 +48,8 @@ void vclock_destroy(vclock *clock)
 /* ---- Histories: each part has its own; none: nothing to come after. Each is the one before and one more touch,
         without those that the host has outlived */
 
-/* By line, by place, and those of earlier tenancies before those of this one: the latest touch of each. */
+/* The latest touch of each line and place in earlier tenancies, and in this one: in the order of lines, places,
+   tenancies. */
 typedef struct history {
     uint64_t owner;                              /* of this tenancy */
     uint32_t room, count;
@@ -60,7 +61,7 @@ static history *history_of(const cuts_part *part)
     return (history *)(uintptr_t)part->value;
 }
 
-/* With room for so many touches. self NULL: new. */
+/* A history with room for so many touches. self NULL: a new one. */
 static history *history_resize(history *self, uint32_t room)
 {
     history *made = program_resize(self, 1, sizeof *made + room * sizeof(touch));
@@ -94,7 +95,7 @@ static int history_is_outlived(const touch *one, const vclock *host)
     return vclock_get(host, one->line) >= one->position;
 }
 
-/* In its place by order, once; the later one of two that are alike. There is room. */
+/* Puts a touch in its place by order; of two that are alike the later one stays. There is room. */
 static void history_put(history *self, const touch *one)
 {
     uint32_t at = self->count;
@@ -108,8 +109,8 @@ static void history_put(history *self, const touch *one)
     *next = *one;
 }
 
-/* Without what the host has outlived. When the owner changes, touches of this tenancy become an earlier one's: of two
-   of one line and place, which come one after the other, the later counts. */
+/* Drops touches that the host has outlived. When the owner changes, touches of this tenancy become an earlier one's:
+   of two of one line and place, which come one after the other, the later counts. */
 static void history_age(history *self, const touch_by *by)
 {
     const int is_handed_over = self->owner != by->owner;

@@ -1,13 +1,12 @@
-/* Physical memory, granule by granule: what is true of which of its bytes, whatever addresses that is mapped at; and
-   the judge: who touched which bytes last, what must come before the next touch, and the findings: what was done that
-   must not be, each with the operation that did it. It must not know streams, addresses or calls. */
+/* Physical memory, granule by granule: facts about its bytes, at whichever addresses these are mapped; and the judge:
+   who touched which bytes last, the touches that must come before the next one, and the findings, which are forbidden
+   actions, each with its operation. It must not know streams, addresses or calls. */
 #ifndef STRESS_SIM_JUDGE_H
 #define STRESS_SIM_JUDGE_H
 
 #include "base.h"
 
-/* ---- Parts of a granule from one cut to the next, cut at the ends of what changes, joined with neighbours that are
-        the same */
+/* ---- Parts of a granule from one cut to the next. A change cuts at both of its ends, and joins equal neighbours */
 
 typedef struct cuts_part { uint32_t from, mark; uint64_t value; } cuts_part;     /* up to the next part, or the end */
 
@@ -17,10 +16,10 @@ typedef struct cuts {                            /* zeroed: nothing has been sai
     size_t     capacity;
 } cuts;
 
-/* What a part's value is, to whoever has it: replace answers what is true of a part from now on, instead of what was;
-   its from does not count. are_same: of two parts of one mark with different values; NULL: they are not. copy: a part
-   that was cut off another has that one's value, and gets its own. drop: a part's value is no more. NULL: that is
-   nothing to do. */
+/* How the user of parts treats their values. replace answers mark and value of a part from now on; `from` of the
+   answer does not count. are_same tells whether two parts of one mark and different values are equal; NULL: they are
+   not. copy: the part was cut off another, has that one's value, and gets its own. drop: the part's value is no
+   longer used. NULL: that is nothing to do. */
 typedef struct cuts_kind {
     cuts_part (*replace)(void *user, const cuts_part *part);
     int       (*are_same)(const cuts_part *one, const cuts_part *other);
@@ -28,19 +27,20 @@ typedef struct cuts_kind {
     void      (*drop)(const cuts_part *part);
 } cuts_kind;
 
-/* Of bytes [from, to), part by part. O(log parts + parts in the range), moving what lies behind. clear: zeroed. */
+/* Replaces bytes [from, to), part by part. O(log parts + parts in the range), and the parts behind move. clear: *self
+   is zeroed. */
 void cuts_change(cuts *self, uint32_t from, uint32_t to, const cuts_kind *kind, void *user);
 void cuts_clear(cuts *self, const cuts_kind *kind);
 
 /* ---- Granules */
 
-enum { GRANULE_POISON = 0xA5 };                  /* what bytes hold that nobody has written */
+enum { GRANULE_POISON = 0xA5 };                  /* bytes that nobody has written hold this */
 
 /* Byte i holds GRANULE_POISON ^ even ^ (bytes ? bytes[i] : 0), so that memory of the host is touched only where bytes
    were written that are not all the same. */
 typedef struct granule {                         /* zeroed: contents unknown, touched by nobody */
     cuts     patterns;                           /* values, of mark 1; of mark 0: nobody can say which */
-    cuts     touched;                            /* judge.h's */
+    cuts     touched;                            /* values: histories of touches, see judge.c */
     unsigned char *bytes;                        /* 2 MiB; NULL: all bytes hold the same */
     unsigned char  even;                         /* 0, while bytes are shared */
     unsigned char  is_shared;                    /* 1: bytes lie in a file, which other processes may map, too */
@@ -82,7 +82,7 @@ typedef struct judge {
 
 void judge_report(judge *book, int device, const char *format, ...) PROBLEM_FORMAT(3, 4);
 
-/* ---- Vector clocks: for every line of work, up to which position all is known to come before */
+/* ---- Vector clocks: for every line of work, the position up to which all is known to come before */
 
 typedef struct vclock {                          /* zeroed: nothing is known */
     uint64_t *at;                                /* lines from count on: 0 */
@@ -95,8 +95,8 @@ void     vclock_join(vclock *clock, const vclock *other);
 void     vclock_copy(vclock *clock, const vclock *other);
 void     vclock_destroy(vclock *clock);                      /* zeroed afterwards */
 
-/* ---- Who touched which bytes of physical memory last: parts of granules, and what must come before the next owner's
-        first touch of each */
+/* ---- Touches: who touched which bytes of physical memory last, by parts of granules. The next owner's first touch
+        must come after these */
 
 typedef struct touch {
     uint64_t position, op, stream;
@@ -110,10 +110,10 @@ typedef struct touch_by {
     touch         latest;
     uint64_t      owner;
     uint64_t      captured_op;                   /* by a graph: when it was captured */
-    const vclock *seen;                          /* what the touch comes after */
-    const vclock *host;                          /* what the host has outlived */
-    int           is_end;                        /* 1: nobody will ask again: whatever comes next comes after the
-                                                    host's word that it was given back. seen: the host's clock too;
+    const vclock *seen;                          /* the touch comes after these positions */
+    const vclock *host;                          /* the host has outlived these positions */
+    int           is_end;                        /* 1: the tenancy ends. Whoever touches the bytes next comes after
+                                                    the host, which has given them back. seen: the host's clock too;
                                                     of latest and owner nothing counts */
 } touch_by;
 
@@ -123,8 +123,8 @@ typedef enum touch_verdict {
     TOUCH_TAKEN                                  /* another owner, though in order, since a graph captured it */
 } touch_verdict;
 
-/* Bytes [from, to) of a granule. *other: the other touch, the first in memory, if there is one. O(log parts + parts
-   in the range), moving what lies behind. This touch is the latest from now on, in order or not. */
+/* Adds a touch of bytes [from, to) of a granule, which is the latest from now on, in order or not. *other: the other
+   touch, the first in memory, if there is one. O(log parts + parts in the range), and the parts behind move. */
 touch_verdict touches_add(granule *touched, uint32_t from, uint32_t to, const touch_by *by, touch *other);
 
 /* Looks alone: the first touch in memory through this place that the host has not outlived. 1: there is one. */

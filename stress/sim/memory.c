@@ -1,5 +1,5 @@
-/* Obtain, give back, pools: memory itself is devmem's; here are codes, costs, lies, and findings for what must not
-   be. */
+/* Calls that obtain and give back memory, and pools: codes, costs, lies, and findings about forbidden calls. The
+   memory itself is devmem's. */
 #include "memory.h"
 
 /* ---- Pools: chunks from the device and back, cut into pieces that are handed out and blocks that are free */
@@ -18,7 +18,7 @@ mempool *mempool_of(sim_device *device)
     return device->pools ? device->pools : mempool_create(device);
 }
 
-/* Where a block is found by its size: among those that the same line of work has freed, or the quiet ones. */
+/* The set that has a block by its size: of blocks that the same line of work has freed, or of quiet ones. */
 static treap *mempool_line(mempool *self, const mempool_block *block)
 {
     const size_t count = self->line_count, line = block->is_quiet ? 0 : block->line + 1;
@@ -36,7 +36,7 @@ static void mempool_list(mempool *self, mempool_block *block)
     if (block->is_quiet && bytes == block->chunk->bytes) treap_weigh(&block->chunk->hole, ~bytes);
 }
 
-/* Out of all sets: it changes. */
+/* Takes a block out of all sets, before it changes. */
 static void mempool_unlist(mempool *self, mempool_block *block)
 {
     treap_remove(&self->free, &block->by_offset);
@@ -45,7 +45,7 @@ static void mempool_unlist(mempool *self, mempool_block *block)
     if (block->chunk->hole.weight) treap_weigh(&block->chunk->hole, 0);
 }
 
-/* It is no more, and in no set. */
+/* Frees a block that is in no set. */
 static void mempool_drop_block(mempool_block *block)
 {
     vclock_destroy(&block->freed.seen);
@@ -54,7 +54,7 @@ static void mempool_drop_block(mempool_block *block)
 
 /* Joins a free block with one that lies right above it. Two blocks that are not quiet join only if one stream freed
    both; the joined block waits for the later free. A quiet block waits for nothing and joins any free block; the
-   joined block waits for what the other one waits for. NULL: they stay apart. */
+   joined block waits for the free of the other one. NULL: they stay apart. */
 static mempool_block *mempool_join(mempool *self, mempool_block *below, mempool_block *above)
 {
     if (!below || !above || above->chunk != below->chunk || above->offset != below->offset + below->bytes
@@ -72,7 +72,7 @@ static mempool_block *mempool_join(mempool *self, mempool_block *below, mempool_
     return joined;
 }
 
-/* With its neighbours, where that is allowed; what comes of it may be allowed more. */
+/* Joins a block with its free neighbours, the one below first, then as many above as are allowed. */
 static void mempool_join_all(mempool *self, mempool_block *block)
 {
     mempool_block *joined = mempool_join(self, treap_until(&self->free, block->offset - 1), block);
@@ -96,7 +96,8 @@ static address_range *mempool_take(mempool *self, mempool_block *block, uint64_t
     return piece;
 }
 
-/* What was handed out is free, and joined with its neighbours where that is allowed. freed: how it became so. */
+/* Frees a piece that was handed out, and joins it with its neighbours where that is allowed. freed: by whom, and
+   when. */
 static void mempool_free(const devmem_place *place, const mempool_block *freed)
 {
     mempool *self = place->range->pool;
@@ -111,7 +112,8 @@ static void mempool_free(const devmem_place *place, const mempool_block *freed)
     mempool_join_all(self, block);
 }
 
-/* 1: a pool gave it, and has not had it back. 0: place->range->pool says whose chunk the address lies in. */
+/* Tells whether a pool gave it, and has not had it back. 0: place->range->pool says whose chunk the address lies
+   in. */
 static int mempool_find(const sim_device *device, uint64_t address, devmem_place *place)
 {
     return engine_find(device, address, 1, place) && place->range->pool;
@@ -164,7 +166,8 @@ static mempool_block *mempool_grow(mempool *self, uint64_t bytes)
     return block;
 }
 
-/* What the host has outlived is quiet, and joined with its neighbours from low addresses to high ones. */
+/* Makes blocks quiet that the host has outlived, and joins them with their neighbours from low addresses to high
+   ones. */
 static void mempool_settle(mempool *self)
 {
     mempool_block *block;
@@ -233,12 +236,12 @@ void mempools_count(const sim_device *device, sim_counters *counters)
     }
 }
 
-/* ---- What a pool hands out and takes back: which free block is given again, to which stream, and when */
+/* ---- Handing out and taking back: which free block is given again, to which stream, and when */
 
 #define MEMPOOL_UNIT  ((uint64_t)512)
 #define MEMPOOL_OWNER ((uint64_t)1 << 62)        /* | a piece's serial: whoever frees it, as an owner */
 
-/* Up to which command of a line all comes before the next one of a stream. */
+/* The position on a line up to which all commands come before the stream's next one. */
 static uint64_t mempool_reach(const mempool *self, const stream_queue *to, uint32_t line)
 {
     uint64_t reach = vclock_get(&self->device->sim->streams.host, line);
@@ -268,14 +271,14 @@ static mempool_block *mempool_supply(mempool *self, engine_call *by, uint64_t by
     by->cost_ns = engine_cost_ns(self->device, SIM_COST_ASYNC_MISS, bytes < SIM_MAX_CAPACITY ? bytes : 0);
     found = mempool_grow(self, bytes);
     if (!found && self->internal) found = treap_from(&self->ends, bytes, 0, 0);
-    if (!found) {                                /* what is of no use as it is may make room */
+    if (!found) {                                /* the release of free chunks may make room */
         mempool_trim(self, 0);
         found = mempool_grow(self, bytes);
     }
     return found;
 }
 
-/* To hand a piece out, and to take it back, is a use of it, by nobody else's number: others must be in order. */
+/* Handing a piece out and taking it back are uses of it by an owner of its own: other uses must be in order. */
 static void mempool_touch(sim_device *device, const stream_queue *by, const address_range *piece)
 {
     access_range all = { engine_address(device, piece->offset), piece->requested_bytes, MEMPOOL_OWNER | piece->serial,
@@ -342,8 +345,8 @@ static int mempool_take_now(sim_device *device, uint64_t address)
 
 /* ---- A device's memory */
 
-/* Where a lying answer points: into the last granule of the lowest block, or to the first piece of the lowest slab;
-   or above all addresses that were ever used. 0: there is nothing to overlap. */
+/* The offset of a lying answer: in the last granule of the lowest block, or that of the first piece of the lowest
+   slab; or above all addresses that were ever used. 0: there is nothing to overlap. */
 static uint64_t memory_lie_offset(const sim_device *device, fault_type lie)
 {
     if (lie == FAULT_MISALIGNED) return device->memory.obtained.high_offset + DEVMEM_ALIGNMENT / 2;
@@ -353,7 +356,7 @@ static uint64_t memory_lie_offset(const sim_device *device, fault_type lie)
                                            : lowest->offset + lowest->bytes - SIM_GRANULE;
 }
 
-/* 1: the lie was told. */
+/* Tells a lie, if it can. 1: it was told. */
 static int memory_lie(sim_device *device, fault_type lie, void **ptr, uint64_t bytes)
 {
     sim *machine = device->sim;
@@ -369,7 +372,7 @@ static int memory_lie(sim_device *device, fault_type lie, void **ptr, uint64_t b
     return 1;
 }
 
-/* What obtains of all kinds do. */
+/* The common part of memory_obtain and bank_obtain. */
 static int memory_take(sim_device *from, uint64_t bytes, void **ptr, devmem_work *work)
 {
     uint64_t offset = devmem_obtain(&from->memory, bytes, work);
@@ -395,7 +398,7 @@ int memory_obtain(engine_call *self, void **ptr, uint64_t bytes)
     return SIM_SUCCESS;
 }
 
-/* 1: the range was a lie, and is taken back. */
+/* Takes a range back if it was a lie. 1: it was. */
 static int memory_take_lie_back(sim_device *device, uint64_t address, uint64_t bytes)
 {
     sim *machine = device->sim;
@@ -515,7 +518,7 @@ void banks_create(sim *machine, uint64_t device_bytes)
     }
 }
 
-/* The fixed part alone; pieces of slabs are for device memory. */
+/* Whole granules: pieces of slabs are for device memory alone. */
 int bank_obtain(engine_call *self, sim_bank kind, void **ptr, uint64_t bytes)
 {
     sim_device *bank = &self->machine->banks[kind];

@@ -1,5 +1,5 @@
-/* What calls about memory do on one device, whoever makes them: driver table or runtime.
-   It must not count calls or know of faults but for the lies it is told to tell: whoever serves a call does that. */
+/* Calls about memory on one device, for any caller: driver table or runtime. It must not count calls or know of
+   faults, but for the lies it is told to tell: the code that serves a call does that. */
 #ifndef STRESS_SIM_MEMORY_H
 #define STRESS_SIM_MEMORY_H
 
@@ -7,9 +7,9 @@
 
 #define MEMORY_ANY_BYTES UINT64_MAX              /* given back by its address or handle alone, as cudaFree does */
 
-/* On behalf of a call, and of its device. All answer with a code of the runtime, and set what the call costs where it
-   is not the fixed part. Giving memory back waits for all work of the device, as cudaFree does, and that is part of
-   its cost. is_done: the caller says that no work on it is left; a use that the host does not know to be done is a
+/* On behalf of a call, and of its device. All answer with a code of the runtime, and set the cost of the call where
+   it is not the fixed part. Giving memory back waits for all work of the device, as cudaFree does, and that is part
+   of its cost. is_done: the caller says that no work on it is left; a use that the host does not know to be done is a
    finding. */
 int memory_obtain(engine_call *self, void **ptr, uint64_t bytes);
 int memory_give_back(engine_call *self, uint64_t address, uint64_t bytes, int is_done);
@@ -20,13 +20,14 @@ void memory_reset(sim_device *device);           /* all that is held is given ba
 
 void banks_create(sim *machine, uint64_t device_bytes);
 
-/* As memory_obtain and memory_give_back. Managed memory waits for the device when given back, as cudaFree does; of
-   pinned memory a use that the host does not know to be done is a finding. */
+/* Like memory_obtain and memory_give_back, but 0 bytes are refused (SIM_INVALID_VALUE), and giving NULL back costs
+   the fixed part. Giving managed memory back waits for the device, as cudaFree does; of pinned memory a use that the
+   host does not know to be done is a finding. */
 int bank_obtain(engine_call *self, sim_bank kind, void **ptr, uint64_t bytes);
 int bank_give_back(engine_call *self, sim_bank kind, uint64_t address, uint64_t bytes);
 
-/* ---- Memory of pools, in the order of streams, as cudaMallocAsync has it: chunks of the device's memory, pieces in
-        them, and what is kept */
+/* ---- Memory of pools, in the order of streams, as cudaMallocAsync has it: chunks of the device's memory, cut into
+        pieces that are handed out and blocks that are free */
 
 typedef struct mempool_block mempool_block;
 typedef struct mempool {
@@ -65,10 +66,10 @@ void mempool_trim(mempool *self, uint64_t keep_bytes);
 
 void mempools_count(const sim_device *device, sim_counters *counters);
 
-/* On behalf of a call, to its stream or from it; codes. Handing out sets what the call costs. The stream may be
-   another device's; while it is captured: SIM_NOT_SUPPORTED, as what graphs hold of their own is not simulated.
-   action: the call's name, for findings. Taking back: the stream must come after all uses of the piece, and what uses
-   it after handing out, else it is a finding. bytes of mempool_take_back: as asked for, or MEMORY_ANY_BYTES. */
+/* On behalf of a call, to its stream or from it; codes. Handing out sets the cost of the call. The stream may be
+   another device's; while it is captured: SIM_NOT_SUPPORTED, as memory of graphs is not simulated. action: the call's
+   name, for findings. It is a finding if the stream that takes a piece back does not come after all uses of it, or if
+   a use does not come after the handing out. bytes of mempool_take_back: as asked for, or MEMORY_ANY_BYTES. */
 int mempool_hand_out(mempool *self, engine_call *by, void **ptr, uint64_t bytes);
 int mempool_take_back(const engine_call *self, uint64_t address, uint64_t bytes, const char *action);
 
@@ -76,14 +77,14 @@ int mempool_take_back(const engine_call *self, uint64_t address, uint64_t bytes,
 
    All sizes are multiples of SIM_GRANULE, all addresses of granules, and no range leaves its reservation. All calls
    are made for a call, whose device and cost they are about, and answer with a code of the runtime. One that fails
-   changes nothing, and what only a mistake can ask for is a finding besides: all but the size and the alignment of
+   changes nothing. A call that only a mistake can make is a finding besides: all but the size and the alignment of
    reserve and create.
      reserve  addresses, aligned to `alignment`: 0 or a power of two. SIM_OUT_OF_MEMORY: the device's are used up;
               all devices share 2^47 bytes of addresses, and none has one that another has, or that an obtain has
      release  the very address and size that were reserved, and nothing mapped there
      create   memory without addresses, taken from the device's now. It never fragments. Contents: unknown. is_shared:
               it may be exported; is_rdma: network cards reach it
-     destroy  gives up the handle. Its memory goes now, or with the last mapping. MEMORY_ANY_BYTES: whatever its size
+     destroy  gives up the handle. Its memory goes now, or with the last mapping. MEMORY_ANY_BYTES: any size
      map      all of a handle of this device, onto reserved addresses that nothing is mapped to, in as many places as
               you like. Nobody has access at first
      access   mode 0 takes it away, 1 gives it, for every device in `accessors` (bit i: device i), to any number of
@@ -92,7 +93,8 @@ int mempool_take_back(const engine_call *self, uint64_t address, uint64_t bytes,
    Contents and the order of uses belong to physical granules, wherever they are mapped. Neither unmap nor access nor
    destroy waits for GPU work: a use through these addresses that the host does not know to be done is a finding. So
    is a use of reserved addresses without access, and if it is GPU work, its device is lost with SIM_ILLEGAL_ADDRESS.
-   Costs: rows vm_* of costs.h; per MiB what is given access, and what goes: whichever call lets it go. */
+   Costs: rows vm_* of costs.h. Memory that is given access, and memory that goes, costs per MiB; of memory that goes
+   the call pays that lets it go. */
 
 int vmem_reserve(engine_call *self, uint64_t bytes, uint64_t alignment, void **address);
 int vmem_release(engine_call *self, uint64_t address, uint64_t bytes);
@@ -102,8 +104,7 @@ int vmem_map(engine_call *self, uint64_t address, uint64_t bytes, uint64_t handl
 int vmem_access(engine_call *self, uint64_t address, uint64_t bytes, uint64_t accessors, uint32_t mode);
 int vmem_unmap(engine_call *self, uint64_t address, uint64_t bytes);
 
-/* For whoever is given an address or a handle alone: the device whose it is, which is the one to ask. NULL: nobody's.
-   Addresses: engine_owner. */
+/* The device of a handle, which is the one to ask about it. NULL: it is no handle. For addresses: engine_owner. */
 sim_device *vmem_device_of(const sim *machine, uint64_t handle);
 
 /* Between processes: the memory of a handle, if it may be exported, else NULL and a finding; another handle
@@ -113,24 +114,24 @@ devmem_page *vmem_exported(const sim_device *device, uint64_t handle);
 int vmem_import(sim_device *device, uint64_t exported, uint64_t *handle);
 int vmem_import_file(sim_device *device, uint64_t bytes, int file, uint64_t place, uint64_t *handle);
 
-/* As cuMemGetAccess: 1 if the device may use what is mapped at the address. */
+/* Tells whether the device `accessor` may use the memory mapped at the address, as cuMemGetAccess does. */
 int vmem_has_access(const sim_device *device, uint64_t address, int accessor);
 
 /* ---- Memory between processes: of cudaIpc, whole requests by a handle of bytes; of virtual memory, by descriptors
 
-   A machine opens and imports what it exported itself, which a GPU refuses for cudaIpc: it stands for another
-   process. Another process simulates devices of its own. In the scope SHARE_OTHERS it may open and import the memory:
-   its device of the same number holds as many bytes, and the contents of both are in one file. The order of uses in
-   two processes is not judged, and patterns stay with the process that filled. In the scope SHARE_OWN what another
-   machine exported answers SIM_NOT_SUPPORTED.
-   All answer with a code of the runtime; what only a mistake can ask for is a finding besides.
-     get     the base of what an obtain gave. Memory of pools and of virtual memory is none, nor is what stands for
-             another process's
+   A machine opens and imports its own exports, which a GPU refuses for cudaIpc: it stands for another process.
+   Another process simulates devices of its own. In the scope SHARE_OTHERS it may open and import the memory: its
+   device of the same number holds as many bytes, and the contents of both are in one file. The order of uses in two
+   processes is not judged, and patterns stay with the process that filled. In the scope SHARE_OWN another machine's
+   exports answer SIM_NOT_SUPPORTED.
+   All answer with a code of the runtime; a call that only a mistake can make is a finding besides.
+     get     takes the base of an obtained request. Memory of pools and of virtual memory is none, nor is memory that
+             stands for another process's
      open    the same address each time; each open needs a close. Until then the memory must not be given back, which
              CUDA leaves undefined: memory_give_back refuses it, with a finding, but for parts of slabs that
              another process opened. Other memory by the same handle, once such a part is gone, is opened beside it.
              A process that this one may not look into: SIM_NOT_SUPPORTED
-     close   what was opened
+     close   ends one open
      export  a descriptor, the caller's to close, for a handle that was created to be exported
      import  another handle of the memory, while a handle of it is there. A descriptor alone does not hold this
              machine's own memory; on a GPU it does. The new handle is mapped and destroyed as any other */
@@ -141,7 +142,7 @@ int share_get(const sim_device *device, share_scope scope, uint64_t address, uns
 int share_open_memory(const sim_device *device, share_scope scope, const unsigned char *handle, void **ptr);
 int share_close(sim_device *device, uint64_t address);
 
-/* Who keeps this request from being given back, for findings; NULL: nobody does. */
+/* The reason why this request must not be given back, for findings; NULL: there is none. */
 const char *share_holder(const sim_device *device, const devmem_place *place);
 
 int share_export(const sim_device *device, share_scope scope, uint64_t page, int *fd);

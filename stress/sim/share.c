@@ -1,7 +1,7 @@
-/* A handle, and what a descriptor leads to, begin with the same few bytes: who exported what, and in which of the
-   exporter's files its contents are. Another process finds that file under the exporter's number in /proc; a lock of
-   it, which ends with the process that has it, says that someone has opened the memory. The number of a descriptor
-   may come again, and with it all the bytes of a handle: which memory it is, only the file itself tells. */
+/* A handle, and the file that a descriptor leads to, begin with a token: it names the exporter, its memory, and the
+   exporter's file that has the contents. Another process finds that file under the exporter's number in /proc. A lock
+   of the file, which ends with the process that has it, says that someone has opened the memory. The number of a
+   descriptor may come again, and with it all the bytes of a handle: only the file itself tells which memory it is. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE                              /* memfd_create, F_ADD_SEALS */
 #endif
@@ -27,8 +27,8 @@ typedef struct share_token {
 
 typedef char share_token_fits[sizeof(share_token) <= GPUARENA_IPC_BYTES ? 1 : -1];
 
-typedef struct share_open {                      /* of a request: what opened it */
-    treap_node  place;                           /* in the device's: by the token's what, then the request's offset */
+typedef struct share_open {                      /* an open request */
+    treap_node  place;                           /* in the device's: by token.what, then the request's offset */
     uint64_t    count;
     share_token token;
 } share_open;
@@ -63,14 +63,14 @@ static sim_device *share_device(const sim_device *device, share_scope scope, con
 
 /* ---- Files: a token, and contents */
 
-/* The same file as another descriptor, which no standard stream has; 0, and errno: none is left. */
+/* Another descriptor of the file, which no standard stream has; 0, and errno: none is left. */
 static int share_duplicate(int file)
 {
     int other = fcntl(file, F_DUPFD_CLOEXEC, SHARE_LEAST_FILE);
     return other < 0 ? 0 : other;
 }
 
-/* As duplicate; the descriptor is closed, if it is one. */
+/* Another descriptor by share_duplicate, in place of this one, which is closed if it is one. */
 static int share_renumber(int file)
 {
     int other = file < 0 ? 0 : share_duplicate(file), why = errno;
@@ -97,7 +97,7 @@ static int share_write(int file, const share_token *token)
     return pwrite(file, token, sizeof *token, 0) == (ssize_t)sizeof *token;
 }
 
-/* 1: the file has a token, and all the contents that it speaks of. */
+/* Reads the token of a file. 1: it has one, and all the contents that this speaks of. */
 static int share_read(int file, share_token *token)
 {
     struct stat about;
@@ -108,7 +108,8 @@ static int share_read(int file, share_token *token)
                              && (uint64_t)about.st_size - SHARE_CONTENTS >= token->bytes));
 }
 
-/* Moves the contents of a page to a file that says what they are, unless they are in one. -1: no host memory. */
+/* Moves the contents of a page to a file that has a token for them, unless they are in one. -1: no host memory, or no
+   file. */
 static int share_move(sim *machine, devmem_page *page, uint64_t what)
 {
     sim_device *owner = &machine->devices[page->device];
@@ -127,7 +128,7 @@ static int share_move(sim *machine, devmem_page *page, uint64_t what)
 
 /* ---- Requests */
 
-/* 1: the address is the base of what an obtain gave. */
+/* Tells whether the address is the base of an obtained request, which is no pool's. */
 static int share_find(const sim_device *device, uint64_t address, devmem_place *place)
 {
     return engine_find(device, address, 1, place) && !place->range->pool;
@@ -138,7 +139,7 @@ static address_range *share_held(const devmem_place *place)
     return place->piece ? place->piece : place->range;
 }
 
-/* 1: the request stands for memory of another process. */
+/* Tells whether the request stands for memory of another process. */
 static int share_is_others(const sim_device *device, const devmem_place *place)
 {
     const share_open *opened = share_held(place)->opened;
@@ -169,7 +170,7 @@ int share_get(const sim_device *device, share_scope scope, uint64_t address, uns
     return SIM_SUCCESS;
 }
 
-/* 1: a block of this machine's own, whose file someone else has locked. */
+/* Tells whether this is a block of this machine's own, whose file someone else has locked. */
 static int share_is_locked(const sim *machine, const devmem_place *place)
 {
     share_token whole;
@@ -193,7 +194,7 @@ static int share_find_own(const sim_device *owner, const share_token *token, dev
     return SIM_INVALID_VALUE;
 }
 
-/* 1: both are there, and the same. */
+/* Tells whether both files are there, and the same. */
 static int share_are_same(int file, int other)
 {
     struct stat one, two;
@@ -201,7 +202,7 @@ static int share_are_same(int file, int other)
         && one.st_ino == two.st_ino;
 }
 
-/* What is open by this token, and in this file: by another file it is other memory. 0: nothing. */
+/* The memory that is open by this token and in this file: in another file it is other memory. 0: none. */
 static int share_find_token(const sim_device *device, const share_token *token, int file, devmem_place *place)
 {
     const share_open *at = treap_from(&device->opened, token->what, 0, 0);
@@ -214,8 +215,8 @@ static int share_find_token(const sim_device *device, const share_token *token, 
     return 0;
 }
 
-/* 1: the path leads to a file that a machine made. Another must not even be opened, which may wait, or do something.
-   0, and errno. */
+/* Tells whether the path leads to a file that a machine made; else errno says why. Another file must not even be
+   opened: that may wait, or have an effect. */
 static int share_is_ours(const char *path)
 {
     static const char name[] = "/memfd:" SHARE_NAME;
@@ -225,7 +226,7 @@ static int share_is_ours(const char *path)
     return length >= (ssize_t)sizeof name - 1 && memcmp(target, name, sizeof name - 1) == 0;
 }
 
-/* 1: the file has the memory of this token, which is part of `whole`. */
+/* Tells whether the file has the memory of this token, which is part of `whole`. */
 static int share_has(int file, const share_token *token, share_token *whole)
 {
     return share_read(file, whole) && whole->process == token->process && whole->machine == token->machine
@@ -235,7 +236,7 @@ static int share_has(int file, const share_token *token, share_token *whole)
         && token->what - whole->what <= whole->bytes - token->bytes;
 }
 
-/* The exporter's file, locked, with what it says of itself; 0, and errno: ENOENT, if it has not this memory. */
+/* The exporter's file, locked, and its token, *whole; 0, and errno: ENOENT, if it has not this memory. */
 static int share_find_file(const share_token *token, share_token *whole)
 {
     char path[64];
@@ -273,7 +274,7 @@ static int share_stand_for(sim_device *device, uint64_t bytes, int file, devmem_
     return SIM_UNKNOWN;
 }
 
-/* What was opened by this token stays the same memory only while the exporter has it in the same file. */
+/* Opened memory is that of the same token only while the exporter has it in the same file. */
 static int share_find_other(sim_device *device, const share_token *token, devmem_place *place)
 {
     share_token whole;
@@ -284,7 +285,7 @@ static int share_find_other(sim_device *device, const share_token *token, devmem
     return SIM_SUCCESS;
 }
 
-/* Where a request begins that was opened by the token. */
+/* The start of a request, as it was opened by the token. */
 static uint64_t share_address(const sim_device *owner, const devmem_place *place, const share_token *token)
 {
     uint64_t inside = share_is_own(owner->sim, token) ? 0 : token->place - SHARE_CONTENTS;
@@ -314,7 +315,7 @@ int share_open_memory(const sim_device *device, share_scope scope, const unsigne
     return SIM_SUCCESS;
 }
 
-/* What stood for memory of another process goes with the last close. */
+/* Memory that stands for another process's goes with the last close. */
 int share_close(sim_device *device, uint64_t address)
 {
     devmem_place place;

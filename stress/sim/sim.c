@@ -1,10 +1,10 @@
-/* The simulated machine: what its calls share; and from outside: life, clock, operations, counters, contents,
-   streams. */
+/* The simulated machine: the common parts of its calls; and its calls from outside: life, clock, operations,
+   counters, contents, streams. */
 #include "sim.h"
 
 #include "memory.h"
 
-/* ---- The version and the sizes of what machines are made of */
+/* ---- The version and the sizes of a machine's structures */
 
 const char *sim_build(void)
 {
@@ -74,7 +74,7 @@ void handles_destroy(handles *all)
     memset(all, 0, sizeof *all);
 }
 
-/* ---- What every call of the machine shares: addresses, counting, faults, the clock */
+/* ---- The common parts of every call of the machine: addresses, counting, faults, the clock */
 
 uint64_t engine_address(const sim_device *device, uint64_t offset)
 {
@@ -378,7 +378,7 @@ uint64_t sim_finding_count(const sim *machine)
     return machine->judge.count;
 }
 
-/* Where the address is, as that device sees it: in its own memory, or in a bank. NULL: there is no such device. */
+/* The device or bank that an address of this device lies in, and the offset there. NULL: there is no such device. */
 static sim_device *sim_find_memory(const sim *machine, int device, const void *ptr, uint64_t *offset)
 {
     uint64_t address = (uint64_t)(uintptr_t)ptr;
@@ -426,7 +426,7 @@ int sim_verify(sim *machine, int device, const void *ptr, uint64_t bytes, uint64
     return found ? devmem_verify(&found->memory, offset, bytes, pattern, bad_offset) : 0;
 }
 
-/* ---- Streams of the simulated machine from outside: what a workload does with them, free of charge */
+/* ---- Streams of the simulated machine from outside: a workload's own calls, free of charge */
 
 void sim_thread(sim *machine, uint64_t thread)
 {
@@ -469,7 +469,7 @@ int sim_device_wait(sim *machine, int device)
     return call.code;
 }
 
-/* A stream waits for what the call's was given so far. */
+/* The follower waits for all commands so far of the call's stream. */
 static int sim_follow(engine_call *call, gpuarena_stream follower)
 {
     void *point;
@@ -481,7 +481,8 @@ static int sim_follow(engine_call *call, gpuarena_stream follower)
     return call->code;
 }
 
-/* What a call answers about a stream that there is: expressions in `call`. A wait takes its time. */
+/* Defines a call about a stream. answer: its code if there is the stream, an expression in `call`. A wait takes its
+   time. */
 #define SIM_STREAM_FUNCTION(name, action, parameters, answer) \
     int name parameters \
     { \

@@ -1,4 +1,4 @@
-/* Streams and what comes before what. */
+/* Streams, and the order of their commands. */
 #include "streams.h"
 
 enum { STREAMS_LINE_STEP = 8 };                  /* clocks grow by so many lines at once */
@@ -100,7 +100,7 @@ void streams_close(streams *all, const stream_queue *self, int device)
     streams_sweep(all);
 }
 
-/* The commands so far of other streams that come before this one's next without a word. */
+/* Joins the commands so far of other streams that come before this one's next by the rules of the legacy stream. */
 static void streams_join_implicit(streams *all, stream_queue *self)
 {
     for (uint32_t i = 0; self->is_blocking && i < all->count; i++) {

@@ -1,5 +1,6 @@
-/* Streams: queues of work, each with the virtual time when its work is done, and with what is known to come before
-   its next piece of work. The two are apart: that one thing ended before another began, says nothing about order.
+/* Streams: queues of work, each with the virtual time when its work is done, and with the work that is known to come
+   before its next command. Time and order are apart: that one thing ended before another began, says nothing about
+   order.
    It must not know of calls, codes, handles or memory. */
 #ifndef STRESS_SIM_STREAMS_H
 #define STRESS_SIM_STREAMS_H
@@ -10,7 +11,7 @@ typedef enum stream_kind { STREAM_CREATED, STREAM_LEGACY, STREAM_PER_THREAD } st
 
 struct capture;
 
-/* A point in a stream: what comes before it, and when it is reached. Zeroed: the beginning. */
+/* A point in a stream: the work that comes before it, and the time when it is passed. Zeroed: the beginning. */
 typedef struct stream_mark { vclock seen; uint64_t end_ns; } stream_mark;
 
 typedef struct stream_queue {
@@ -18,7 +19,7 @@ typedef struct stream_queue {
     int      device;                             /* its ordinal */
     int      is_blocking;                        /* 1: waits for the legacy stream, which waits for it */
     int      priority;                           /* the runtime's: nothing comes of it */
-    int      is_closed;                          /* destroyed; what it was given goes on */
+    int      is_closed;                          /* destroyed; commands that it was given go on */
     uint64_t id;                                 /* never given again, from 1; legacy: STREAMS_LEGACY_ID + device */
     uint64_t thread;                             /* whose, if it is a thread's */
     uint32_t line;
@@ -53,14 +54,14 @@ stream_queue *streams_find(const streams *all, stream_kind kind, int device, uin
 /* self NULL: all of the device's, default ones too. */
 void     streams_close(streams *all, const stream_queue *self, int device);
 
-/* The next command of the stream, and how long it takes; what it comes after as the legacy stream's rules are: a
-   blocking stream's after the device's legacy stream's, that one's after all blocking streams' that are not
-   closed. */
+/* Issues the next command of the stream, which takes work_ns, by the legacy stream's rules: a blocking stream's
+   command comes after the device's legacy stream's, that one's after all blocking streams' that are not closed. */
 void     streams_issue(streams *all, stream_queue *self, uint64_t now_ns, uint64_t work_ns);
 void     streams_follow(streams *all, stream_queue *self, uint64_t now_ns, const stream_mark *mark);
 
 int      streams_is_outlived(const streams *all, const stream_queue *self);  /* 1: the host knows that all is done */
-/* The host has seen the mark, or all that the device was given, closed streams' work included, and when that ends. */
+/* The host has seen the mark; or all commands that the device was given, those of closed streams included: the time
+   when they end. */
 void     streams_host_follow(streams *all, const stream_mark *mark);
 uint64_t streams_host_outlive(streams *all, int device);
 

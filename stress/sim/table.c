@@ -1,10 +1,10 @@
-/* The driver table of the simulated device. It must not do what the entries do: it checks, counts, charges
-   and calls the part of the machine that does it. */
+/* The driver table of the simulated device. It must not do the work of its entries: it checks, counts, charges and
+   calls the part of the machine that does it. */
 #include "entries.h"
 #include "memory.h"
 #include "sim.h"
 
-/* ---- What all entries do: the call is counted and may be made to fail, serves, and is charged */
+/* ---- The common part of all entries: the call is counted and may be made to fail, is served, and is charged */
 
 __thread uint64_t sim_thread_called;
 
@@ -34,7 +34,7 @@ static int table_end(const engine_call *call)
         return table_end(&call); \
     }
 
-/* The same of a stream, which is found first: call.stream. */
+/* The entry of a group about a stream, which is found first: call.stream. */
 #define TABLE_STREAM_ENTRY(group, name, kind, bytes, answer) \
     TABLE_ENTRY(group, name, kind, bytes, work_take_stream(&call, stream) ? (answer) : call.code)
 
@@ -90,7 +90,8 @@ TABLE_ENTRY(capture, exchange_mode, EXCHANGE_CAPTURE_MODE, 0, capture_exchange_m
 
 /* ---- Memory, as cudaMalloc, cudaFree, cudaMemGetInfo and the other kinds' calls */
 
-/* What the kinds' calls are counted as, and may be made to fail as; of a kind that there is not, as DEVICE's. */
+/* The kind of call that counts, and can be made to fail, for memory of this kind; an unknown kind counts as
+   DEVICE. */
 static sim_call table_call_of(gpuarena_memory kind, int gives_back)
 {
     static const sim_call calls[][2] = {
@@ -180,7 +181,7 @@ TABLE_ENTRY(ipc, close_handle, IPC_CLOSE, 0, share_close(call.device, (uint64_t)
 TABLE_ENTRY(fd, from_page, VM_EXPORT, 0, share_export(call.device, SHARE_OWN, page, fd))
 TABLE_ENTRY(fd, to_page, VM_IMPORT, 0, share_import(call.device, SHARE_OWN, fd, page))
 
-/* Every device reaches every other. */
+/* Every device is a peer of every other. */
 TABLE_ENTRY(device, peer, ENABLE_PEER_ACCESS, 0,
             engine_device(call.machine, number) && number != call.device->ordinal ? SIM_SUCCESS
                                                                                       : SIM_NOT_SUPPORTED)

@@ -1,4 +1,4 @@
-/* Calls of virtual memory: what is refused and why, what changes, what it costs. */
+/* Calls of virtual memory: which are refused and why, their effects, their costs. */
 #include "memory.h"
 
 typedef struct vmem_range { address_range *reservation; uint64_t offset, end; } vmem_range;
@@ -117,13 +117,13 @@ int vmem_create(engine_call *self, uint64_t bytes, int is_shared, int is_rdma, u
     return SIM_SUCCESS;
 }
 
-/* What it costs more that memory goes. */
+/* The additional cost of a call that lets memory go. */
 static uint64_t vmem_going_ns(const sim_device *device, uint64_t bytes)
 {
     return engine_cost_ns(device, SIM_COST_VM_DESTROY, bytes) - engine_cost_ns(device, SIM_COST_VM_DESTROY, 0);
 }
 
-/* If nothing holds it any more, the page's memory goes. How much goes. */
+/* Gives the page's memory back if no handle or mapping of it is left. Answers the bytes given back. */
 static uint64_t vmem_let_go(sim_device *device, devmem_page *page, int is_reported, const char *action)
 {
     uint64_t bytes = page->bytes;

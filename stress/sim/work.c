@@ -82,7 +82,7 @@ static void capture_drop(sim *machine, capture *ended)
     free(ended);
 }
 
-/* 1: some stream has captured work that the stream where the capture began has not joined. */
+/* Tells whether some stream has captured work that the stream where the capture began has not joined. */
 static int capture_is_unjoined(const streams *all, const stream_queue *origin)
 {
     for (uint32_t i = 0; i < all->count; i++) {
@@ -133,7 +133,7 @@ static int capture_follow(const engine_call *self, uint64_t id, const stream_mar
     return SIM_SUCCESS;
 }
 
-/* ---- What must not be done while streams capture, by whom, and what comes of it: the CUDA runtime's rules */
+/* ---- Calls that must not be made while streams capture, by whom, and their effects: the CUDA runtime's rules */
 
 int capture_exchange_mode(sim *machine, int *mode)
 {
@@ -298,7 +298,7 @@ static int work_wait_mark(engine_call *self, const stream_mark *mark, int is_kno
     return SIM_SUCCESS;
 }
 
-/* Whatever comes before the legacy stream's next command belongs to that stream. */
+/* A wait for the legacy stream covers all work that comes before its next command. */
 int work_wait_stream(engine_call *self, int waits)
 {
     sim *machine = self->machine;
@@ -354,7 +354,7 @@ int work_drop_graph(sim *machine, handle_kind of, const void *handle)
     return SIM_SUCCESS;
 }
 
-/* ---- Events by their handles: each a copy of what came before when it was recorded */
+/* ---- Events by their handles: each a copy of its stream's mark from when it was recorded */
 
 typedef struct event {
     int         device;
@@ -526,7 +526,7 @@ int launch_use(const engine_call *self, const void *ptr, uint64_t bytes, uint64_
     return launch_command(self, 0, launch_act_use, &used, sizeof used);
 }
 
-/* Captured: behind what is there, which is its own from then on. */
+/* While the stream captures, the graph's nodes are copied behind those of the capture, whose own they are. */
 int launch_graph(const engine_call *self, graph *launched, uint64_t op)
 {
     sim *machine = self->machine;

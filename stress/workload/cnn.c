@@ -11,8 +11,8 @@ enum { CNN_INDEX_BYTES = 8, CNN_STATISTIC_BYTES = 4 };
 
 typedef struct cnn_map { uint32_t block; uint64_t side; } cnn_map;   /* of a batch: pixels a side */
 
-/* What a unit keeps for its backward: the norm's input and its statistics; what is behind the norm, and behind ReLU,
-   in place. */
+/* A unit, and the blocks that it keeps for its backward: the norm's input and its statistics; the norm's output,
+   which ReLU changes in place. */
 typedef struct cnn_unit {
     uint32_t in, out, kernel, stride;            /* channels; pixels */
     uint32_t convolved, mean, deviation;
@@ -37,7 +37,7 @@ typedef struct cnn {
     uint64_t  value_bytes, batch;                /* batch: of this step */
     cnn_unit  units[CNN_UNITS];
     uint32_t  unit_count, parameter_count;       /* made so far */
-    cnn_block blocks[CNN_BLOCKS + 1];            /* the last: what is behind them */
+    cnn_block blocks[CNN_BLOCKS + 1];            /* the last one's input is the output of all */
     uint64_t  bytes[CNN_PARAMETERS];
     uint32_t  parameters[CNN_PARAMETERS], gradients[CNN_PARAMETERS], momenta[CNN_PARAMETERS];
     int       has_momenta;
@@ -63,7 +63,8 @@ static void cnn_add_parameter(cnn *state, uint64_t bytes)
     state->parameters[state->parameter_count++] = maker_new(state, bytes);
 }
 
-/* Behind a norm's parameters its means and variances so far, and how many batches they are of. */
+/* Adds a unit; its norm's means and variances so far, and how many batches they are of, come behind its
+   parameters. */
 static void cnn_add_unit(cnn *state, uint32_t in, uint32_t out, uint32_t kernel, uint32_t stride)
 {
     const cnn_unit made = { .in = in, .out = out, .kernel = kernel, .stride = stride };
@@ -168,7 +169,7 @@ static void cnn_forward(cnn *state, cnn_map images)
     MAKER_FREE(state, logits);
 }
 
-/* Takes the gradient behind ReLU, frees it and what ReLU kept; returns that before it. */
+/* Takes the gradient behind ReLU; frees it and the output that ReLU kept; returns the gradient before ReLU. */
 static uint32_t cnn_relu_back(cnn *state, const cnn_unit *unit, uint32_t gradient)
 {
     uint32_t made = unit->made.block, before = maker_made(state, maker_bytes(state, made), made);

@@ -6,7 +6,7 @@
    from the host in one byte a value, with a 64-bit label an image; it is turned into 32-bit values, and its bytes are
    freed. `prefetch` such batches are ready before the first is used (PyTorch's DataLoader: 2 a worker; tf.data's
    prefetch(N)); then each step takes the oldest, and one more is made while it is used. The last batch of an epoch is
-   what is left, and the ring runs empty there, since a new epoch is a new iterator.
+   the rest, and the ring runs empty there, since a new epoch is a new iterator.
    side=LO-HI: each batch has a side of its own, a multiple of 32 (training at several scales).
    Batches are made on stream 1, which stream 0 waits for before it uses one, and frees it. */
 enum { DATASET_COLOURS = 3, DATASET_LABEL_BYTES = 8, DATASET_VALUE_BYTES = 4 };

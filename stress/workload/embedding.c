@@ -2,10 +2,11 @@
 #include "maker.h"
 
 /* DLRM on Criteo's Kaggle data (facebookresearch/dlrm, bench/dlrm_s_criteo_kaggle.sh): 26 tables with so many rows,
-   16 numbers each, below 13 dense features; batches of 128. A table is small beside what the first step takes: with
-   dense gradients one as large as the table, and then the optimizer's slots (Adam: 2), which stay. gradient=sparse:
-   only the rows that the batch hit. rows=N: DLRM's --max-ind-range, which folds larger tables (Criteo's Terabyte data
-   are used with 10 and 40 million). The script takes plain SGD, which is slots=0; Adam's two are our default. */
+   16 numbers each, below 13 dense features; batches of 128. A table is small beside the memory of the first step:
+   with dense gradients one as large as the table, and then the optimizer's slots (Adam: 2), which stay.
+   gradient=sparse: only the rows that the batch hit. rows=N: DLRM's --max-ind-range, which folds larger tables
+   (Criteo's Terabyte data are used with 10 and 40 million). The script takes plain SGD, which is slots=0; Adam's two
+   are our default. */
 static const uint32_t embedding_rows[] = {
     1460, 583, 10131227, 2202608, 305, 24, 12517, 633, 3, 93145, 5683, 8351593, 3194, 27, 14992, 5461306, 10, 5652,
     2173, 4, 7046547, 18, 15, 286181, 105, 142572
@@ -103,7 +104,8 @@ static void embedding_keep(embedding *state, uint64_t bytes, uint32_t from)
     state->gradients[state->gradient_count++] = maker_made(state, bytes, from);
 }
 
-/* Takes the gradient of the layer's output, frees what the layer kept; returns that of its input. */
+/* Takes the gradient of the layer's output; frees it and the output that the layer kept; returns the gradient of the
+   layer's input. */
 static uint32_t embedding_layer_back(embedding *state, uint32_t layer, uint32_t gradient)
 {
     uint32_t linear = maker_made(state, embedding_sample(state, state->outputs[layer]), state->kept[layer]);

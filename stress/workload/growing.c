@@ -4,7 +4,7 @@
 
 /* A cache kept by concatenation, as Hugging Face's DynamicCache does: for every new token each layer's keys, and then
    its values, are copied to a block that is one token longer, and the old block is freed. No size is ever asked for
-   again, and what was freed is always a little too small for the next. Llama-2-7B's shapes by default: 32 layers, 32
+   again, and a freed block is always a little too small for the next. Llama-2-7B's shapes by default: 32 layers, 32
    heads of 128, 16 bits: 524,288 bytes a token in all. A request's prompt comes first, of a length of its own. */
 enum { GROWING_VALUE_BYTES = 2 };
 

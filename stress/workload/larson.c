@@ -14,7 +14,8 @@ enum { LARSON_FIRST_STREAM = 1 };
 /* Phase 0 fills the thread's array, in `blocks` steps; phases from 1 to `rounds` are the rounds, each of twice as
    many steps, which free and allocate in turn; the one behind them frees the array, in as many as it has. */
 typedef struct larson_thread {
-    uint64_t random;                             /* its own: what it does does not depend on the others' speed */
+    uint64_t random;                             /* its own: the thread's operations do not depend on the others'
+                                                    speed */
     uint64_t phase, step;                        /* the next step in the phase, from 0 */
     uint64_t array;                              /* which one it has */
     uint64_t victim;                             /* the place in the array that is being replaced */

@@ -70,7 +70,7 @@ uint64_t maker_draw_side(void *self, family_range sides)
 
 enum { GAP_BITS = 24 };                          /* behind the point of logarithms */
 
-/* log2 of number / 2^32, negated, 1 <= number < 2^32: the bits behind the point come from squaring what is left. */
+/* log2 of number / 2^32, negated, 1 <= number < 2^32: each bit behind the point comes from a squaring of the rest. */
 static uint64_t maker_log2(uint64_t number)
 {
     uint64_t whole = 0, bits = 0;

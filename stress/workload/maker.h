@@ -1,5 +1,5 @@
-/* What a family of workloads is, to workload.c: a row for `stress list`, its options, and how it makes its
-   operations; and the words for that. A family must not know of the command line, nor of policies, devices, files. */
+/* A family of workloads, for workload.c: a row for `stress list`, its options, and how it makes its operations; and
+   the words for that. A family must not know of the command line, nor of policies, devices, files. */
 #ifndef STRESS_WORKLOAD_MAKER_H
 #define STRESS_WORKLOAD_MAKER_H
 
@@ -7,8 +7,8 @@
 
 enum { FAMILY_MAX_OPTIONS = 16 };
 
-/* peak: how the highest sum of live bytes comes about, and what it is at the defaults; NULL and 0: as the file has
-   it. */
+/* peak: how the highest sum of live bytes comes about. peak_bytes: that sum at the defaults. NULL and 0: as the file
+   has it. */
 typedef struct workload_family {
     const char *name, *summary, *peak;
     uint64_t    peak_bytes;
@@ -56,8 +56,9 @@ typedef struct family {
 FAMILIES(X)
 #undef X
 
-/* ---- The words in which families write their operations: as the builder's, they do nothing once anything has
-        failed, so that a program reads as what it does, and is asked at its end whether all of it went well */
+/* ---- The words in which families write their operations. Like the builder's functions they do nothing once anything
+        has failed, so that a program reads as its operations alone, and is asked at its end whether all of it went
+        well */
 
 enum { MAKER_SIDE_STEP = 32, MAKER_ARRAYS = 8 };
 

@@ -1,10 +1,10 @@
 /* `phases`: trials of one program, each of which loads a model, trains it, evaluates it and writes a checkpoint. */
 #include "train.h"
 
-/* What one phase needs, memory cached for another must serve: staging buffers of 32-bit tensors, activations and
-   their gradients, key-value caches that grow token by token, a layer's state packed into one buffer. Some blocks
-   outlive their phase (weights: load to checkpoint; data: load to evaluate; state: train to checkpoint), some their
-   trial: the weights of the best one so far, and the results of all. */
+/* Memory cached for one phase must serve another: staging buffers of 32-bit tensors, activations and their gradients,
+   key-value caches that grow token by token, a layer's state packed into one buffer. Some blocks outlive their phase
+   (weights: load to checkpoint; data: load to evaluate; state: train to checkpoint), some their trial: the weights of
+   the best one so far, and the results of all. */
 typedef struct phases {
     train     model;                             /* its steps are trials; its batch is drawn for each */
     uint64_t  updates, generate, streams;
@@ -108,7 +108,7 @@ static uint32_t phases_layers(phases *run, uint32_t tokens)
     return output;
 }
 
-/* Takes the last layer's output, which is freed, by way of logits to what is made of them. */
+/* Takes the last layer's output, which is freed, by way of logits to `made`, which a kernel computes from them. */
 static void phases_logits(train *model, uint32_t output, uint32_t made)
 {
     uint32_t logits = maker_new(model, MAKER_TIMES(model, 2, model->tokens, model->vocab));

@@ -36,7 +36,8 @@ static const family_option producer_options[] = {
     OPTION(producer, words.random, "seed", 0, UINT64_MAX, 1),
 };
 
-/* The images, in one byte a value. Returns what they take padded to one size, as 32-bit values. */
+/* Reads the images, in one byte a value. Returns the bytes that they take when padded to one size, as 32-bit
+   values. */
 static uint64_t producer_read_images(producer *state)
 {
     uint64_t height = 0, width = 0, read_bytes = 0;
@@ -90,7 +91,7 @@ static void producer_consume(producer *state)
     maker_free_all(state, &taken->block, 1, on_stream);
 }
 
-/* The pace of both sides is chance, within what the queue allows. Each step ends with an empty queue. */
+/* The pace of both sides is chance, within the bounds of the queue. Each step ends with an empty queue. */
 static void producer_step(producer *state)
 {
     uint64_t left = state->count;

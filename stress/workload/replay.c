@@ -5,24 +5,25 @@
 #include "../base/cli.h"
 #include "maker.h"
 
-/* ---- What the readers of all trace formats share: lines, fields, numbers and live ids, each with the message for
-        what is wrong with it. They get the whole text and know no files; nothing is done once one has failed */
+/* ---- Common to the readers of all trace formats: lines, fields, numbers and live ids, each with the message for its
+        error. They get the whole text and know no files; nothing is done once one has failed */
 
 /* Longer lines and larger files are refused. */
 enum { READER_MAX_LINE_BYTES = 1 << 20, READER_MAX_FILE_BYTES = 1 << 29 };
 
-/* What became of an id; line: of its last allocation or free. */
+/* An id; line: of its last allocation or free. */
 typedef struct reader_id { uint64_t line; uint32_t block; int is_live; } reader_id;
 
 typedef struct reader {
     stream_builder *builder;                     /* its line is the reader's */
     slice  text;                                 /* unread lines */
-    slice  line, field;                          /* unread of the line under way; what was read of it last */
+    slice  line, field;                          /* the unread part of the line under way; the field that was read
+                                                    last */
     reader_id   *ids;                            /* in the order in which they came */
     size_t       id_count, id_capacity;
     device_table id_places;                      /* by id: its place in ids, from 1 */
-    const char *grammar;                         /* of the line under way, for messages, */
-    char   separator;                            /* and what stands between its fields */
+    const char *grammar;                         /* of the line under way, for messages */
+    char   separator;                            /* between the fields of a line */
 } reader;
 
 #define READER_REFUSE(in, ...) stream_refuse((in)->builder, __VA_ARGS__)
@@ -34,8 +35,8 @@ static void reader_drop_return(slice *line)
     if (line->length > 0 && line->bytes[line->length - 1] == '\r') line->length--;
 }
 
-/* Whether there is a next line, which is then under way, without its newline and the carriage return that may stand
-   before it. One without a newline is refused: whoever wrote it may have been cut off. */
+/* Tells whether there is a next line, which is then under way, without its newline and the carriage return that may
+   stand before it. One without a newline is refused: whoever wrote it may have been cut off. */
 static int reader_line(reader *in)
 {
     if (in->builder->failed || in->text.length == 0) return 0;
@@ -122,7 +123,7 @@ static void reader_free(reader *in, reader_id *entry, const uint64_t *on_stream)
     stream_free(in->builder, entry->block, on_stream);
 }
 
-/* ---- Reads `gpuarena-trace 1`, strictly: what is read and written again is the same text, but for comments and
+/* ---- Reads `gpuarena-trace 1`, strictly: a text that is read and written again is the same, but for comments and
         carriage returns */
 
 static void trace_word(reader *in, slice text, const char *name)
@@ -213,7 +214,7 @@ static void trace_read(reader *in)
 
 /* ---- Reads the CSV logs of RMM's logging_resource_adaptor, from 2019 to today */
 
-/* RMM 0.15 and later; up to 0.14; the CNMeM-based RMM of 2019. Names of columns tell what they are. */
+/* RMM 0.15 and later; up to 0.14; the CNMeM-based RMM of 2019. A column is read by its name. */
 static const char *const rmm_headers[] = {
     "Thread,Time,Action,Pointer,Size,Stream",
     "Time,Action,Pointer,Size,Stream",
@@ -276,9 +277,9 @@ static void rmm_read_column(reader *in, slice name, rmm_row *row)
 }
 
 /* Null pointers are allocations of no bytes, and their frees: there is nothing to replay. The size of a free is not
-   compared with its allocation's: CNMeM wrote 0, and RMM's pools go by what they know themselves. A request that
-   failed when the log was written is asked for again, and given back at once: whether this policy could have served
-   it is what the replay is for. Its id is 0, which no live block of a log has.
+   compared with its allocation's: CNMeM wrote 0, and RMM's pools go by their own knowledge. A request that failed
+   when the log was written is asked for again, and given back at once: the replay is to show whether this policy
+   could have served it. Its id is 0, which no live block of a log has.
    0, 0x0 and 0x1 (cudaStreamLegacy) are one stream. */
 static void rmm_apply(reader *in, const rmm_row *row)
 {
@@ -392,7 +393,7 @@ static void intervals_read(reader *in)
 /* ---- PyTorch's memory snapshots, which are pickles: import/torch_snapshot.py makes traces of them, in a process of
         its own */
 
-enum { SNAPSHOT_ABSENT = 127 };                  /* what a shell answers where there is no such program */
+enum { SNAPSHOT_ABSENT = 127 };                  /* a shell's answer where there is no such program */
 
 static const char snapshot_importer[] = "import/torch_snapshot.py";
 
@@ -419,7 +420,7 @@ static int replay_refuse_snapshot(const char *path, const char *obstacle, stream
     return -1;
 }
 
-/* The rest of a file, in place of what was there. 0, or -1 with a problem. */
+/* Reads the rest of a file, in place of earlier content. 0, or -1 with a problem. */
 static int replay_fill(FILE *file, replay_content *into, stream_builder *builder)
 {
     free(into->bytes);
@@ -429,7 +430,7 @@ static int replay_fill(FILE *file, replay_content *into, stream_builder *builder
     return stream_refuse(builder, "more than %d bytes, expected a shorter trace", (int)READER_MAX_FILE_BYTES);
 }
 
-/* What python3 said last, without its newline: the end of the text, which is not changed. */
+/* The last line of python3's output, without its newline: the end of the text, which is not changed. */
 static slice snapshot_last_line(const replay_content *said)
 {
     slice line = { said->bytes, said->length };
@@ -455,7 +456,7 @@ static int snapshot_judge(const char *path, int status, const replay_content *sa
     return stream_refuse(builder, "python3 ended with %d, expected a trace from it", WEXITSTATUS(status));
 }
 
-/* What the importer writes, with its files redirected. status: as of waitpid. 0, or -1 with a problem. */
+/* Reads the importer's output, with its files redirected. status: as of waitpid. 0, or -1 with a problem. */
 static int snapshot_run(const char *importer, const char *path, const char *redirected, replay_content *into,
                         stream_builder *builder, int *status)
 {
@@ -476,7 +477,7 @@ static int snapshot_run(const char *importer, const char *path, const char *redi
     return failed;
 }
 
-/* The importer writes a trace. If it fails, it is run again for what it says of that. */
+/* The importer writes a trace. If it fails, it is run again for its message. */
 static int replay_convert(const char *path, replay_content *into, stream_builder *builder)
 {
     char importer[PROGRAM_PATH_BYTES];
@@ -505,7 +506,7 @@ static FILE *replay_open(const char *path)
     return fopen(found, "rb");
 }
 
-/* After replay_open has failed. */
+/* Refuses a file that replay_open could not open; errno says why. */
 static int replay_refuse_file(const char *path, stream_builder *builder)
 {
     const char *why = strerror(errno);
@@ -550,7 +551,7 @@ static int replay_read(const char *path, stream_builder *builder)
     char shown[200];
     replay_content whole = { NULL, 0 };
     size_t length = strlen(path), room = sizeof shown - 4;
-    int is_long = length > room;                 /* then its end is what tells */
+    int is_long = length > room;                 /* then its end is shown */
     snprintf(shown, sizeof shown, "%s%s", is_long ? "..." : "", path + (is_long ? length - room : 0));
     builder->source = shown;
     FILE *file = replay_open(path);

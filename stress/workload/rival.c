@@ -1,10 +1,10 @@
 /* `rival`: training on a device of which another process takes memory midway, and gives it back. */
 #include "train.h"
 
-/* Before operation `from` (allocations and frees, from 0) another process takes `size` MiB of the device, at most
-   what is free; before operation `until` it gives them back (0: never); repeat=N: N times, as long apart as it lasts.
+/* Before operation `from` (allocations and frees, from 0) another process takes `size` MiB of the device, at most all
+   that is free; before operation `until` it gives them back (0: never); repeat=N: N times, as long apart as it lasts.
    The program trains a transformer meanwhile, with weights gathered layer by layer and sequences of varying length:
-   what it holds when the memory is gone must do for all lengths that follow. Every policy meets the same rival, `raw`
+   its memory at the time of the loss must do for all lengths that follow. Every policy meets the same rival, `raw`
    too. It is a simulated device's: nobody can be told to take a GPU's memory. */
 typedef struct rival {
     train        training;

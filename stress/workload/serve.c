@@ -17,7 +17,7 @@ static const serve_model serve_models[] = {
 };
 
 /* Tokens at some shares of the requests, in 1,000; straight lines between them, from 1 token on; and nothing above
-   the last, which is the highest that is known. What lies between is our choice, and with it the means: of prompts
+   the last, which is the highest that is known. The lines between are our choice, and with them the means: of prompts
    and answers 1,357 and 195 tokens (conv), 2,343 and 33 (code), 14,511 and 366 (mooncake), 9,524 and 335 (arxiv).
    conv and code: Azure's LLM inference traces of 2023 (Splitwise);
    mooncake: Mooncake's conversation trace; arxiv: summaries of papers, as vAttention serves them. */
@@ -65,7 +65,7 @@ typedef struct serve_request {
 
 /* Continuous batching, in the order of vLLM's scheduler: requests that wait are admitted first come first served,
    while there is room for their prompts, and their prompts are computed, up to chunk tokens a step; else each running
-   request gets one more token. Where there is no room for it, the one admitted last is preempted: what it holds is
+   request gets one more token. Where there is no room for it, the one admitted last is preempted: its memory is
    freed, and it waits, first in line, to be computed anew. layout=blocks: room comes in blocks of so many tokens, all
    layers' keys and values in one (PagedAttention); contiguous: in one piece a request, doubled and copied when it is
    full. sharing=N: N in 100 requests begin with the same prefix tokens, whose whole blocks are there once; in one
@@ -120,7 +120,7 @@ static uint64_t serve_piece_bytes(const serve *state, uint64_t tokens)
     return room * state->token_bytes;
 }
 
-/* Of one size, behind those that are in the list. */
+/* Adds blocks of one size, behind those that are in the list. */
 static void serve_add(serve *state, uint32_t *blocks, uint64_t from, uint64_t to, uint64_t bytes)
 {
     for (uint64_t i = from; i < to; i++) blocks[i] = maker_new(state, bytes);
@@ -156,7 +156,7 @@ static int serve_hold_blocks(serve *state, serve_request *request, uint64_t toke
     return 1;
 }
 
-/* What was held is copied. */
+/* The piece that was held is copied to the new one, and freed. */
 static int serve_hold_piece(serve *state, serve_request *request, uint64_t tokens)
 {
     uint64_t bytes = serve_piece_bytes(state, tokens), count = request->block_count;
@@ -194,7 +194,7 @@ static void serve_drop(serve *state, serve_request *request)         /* all it h
 
 /* ---- Requests and the scheduler */
 
-/* In 16 bits, q, k and v as one matrix, gate and up as another, as vLLM has them. */
+/* Weights in 16 bits, q, k and v as one matrix, gate and up as another, as vLLM has them. */
 static void serve_setup_weights(serve *state)
 {
     const serve_model *model = state->model;
@@ -220,8 +220,8 @@ static void serve_setup_requests(serve *state)
     }
 }
 
-/* What the layers need for so many tokens of so many requests, one layer after the other; then, per request, logits
-   in 32 bits. The kernel is the whole step's. */
+/* Memory that the layers need for so many tokens of so many requests, one layer after the other; then, per request,
+   logits in 32 bits. The kernel is the whole step's. */
 static void serve_compute(serve *state, uint64_t tokens, uint64_t requests, uint64_t read_bytes)
 {
     const serve_model *model = state->model;
@@ -259,7 +259,7 @@ static void serve_arrive(serve *state)
     while (state->arrived < state->end && state->arrived->arrival_ns <= state->now_ns) state->arrived++;
 }
 
-/* Keys and values of the prompt, and of what was answered before a preemption, are written to new blocks. */
+/* Keys and values of the prompt, and of tokens answered before a preemption, are written to new blocks. */
 static void serve_write_prompt(serve *state, const serve_request *request)
 {
     uint64_t bytes = (request->prompt + request->done) * state->token_bytes;

@@ -38,7 +38,7 @@ static void stream_append_one(stream_builder *builder, op next)
     stream->ops[stream->op_count++] = next;
 }
 
-/* Behind the events that are due. */
+/* Appends an operation, behind the events that are due. */
 static void stream_append(stream_builder *builder, op next)
 {
     const op_stream *stream = builder->stream;
@@ -163,8 +163,7 @@ void stream_wait(stream_builder *builder, uint64_t on_stream, uint64_t for_strea
     if (!stream_is_over(builder)) stream_append(builder, next);
 }
 
-/* ---- What can be done with a finished op stream: write it as `gpuarena-trace 1`, ask for its threads, and free it
-        */
+/* ---- A finished op stream: it can be written as `gpuarena-trace 1`, asked for its threads, and freed */
 
 /* A rival's operation, as the part of --faults that does the same. */
 static int write_rival(const op *at, uint64_t number, char *text, size_t size)
@@ -248,7 +247,7 @@ void op_stream_free(op_stream *stream)
     memset(stream, 0, sizeof *stream);
 }
 
-/* ---- Op by op through the builder, which counts and judges what is kept */
+/* ---- Op by op through the builder, which counts and judges the operations that are kept */
 
 static uint64_t copy_stream(stream_builder *builder, const stream_copy *copy, uint64_t number)
 {

@@ -1,5 +1,5 @@
-/* Op streams: what a workload does, generated whole before anything is timed; and their builder: families append
-   operations in order; the builder grows, counts and judges.
+/* Op streams: the operations of a workload, generated whole before anything is timed; and their builder: families
+   append operations in order; the builder grows, counts and judges.
    It must not know of families, files or devices. */
 #ifndef STRESS_WORKLOAD_STREAM_H
 #define STRESS_WORKLOAD_STREAM_H
@@ -12,7 +12,7 @@ typedef enum op_kind { OP_ALLOC, OP_FREE, OP_STEP, OP_KERNEL, OP_WAIT, OP_RIVAL 
 enum { WORKLOAD_MAX_THREADS = 64 };
 
 /* One operation. Every allocation of a stream makes a block of its own: block numbers are dense, from 0, in order of
-   allocation, and never reused, whatever ids the text had. */
+   allocation, and never reused, while ids of the text may be. */
 typedef struct op {
     uint64_t value;                              /* ALLOC: bytes. KERNEL: nanoseconds. WAIT: the stream waited for.
                                                     RIVAL: bytes that another process takes, or gives back */
@@ -47,8 +47,7 @@ uint32_t op_stream_thread(const op_stream *stream, size_t index);    /* who make
    failed. */
 int  op_stream_write(const op_stream *stream, FILE *out);
 
-/* A rival's operations in the words of --faults, "" where there are none, shortened to what is whole.
-   Returns text. */
+/* A rival's operations in the words of --faults, "" where there are none, shortened to whole parts. Returns text. */
 const char *op_stream_faults(const op_stream *stream, char *text, size_t size);
 
 /* A stream beyond these ends in a problem rather than in all of the host's memory: at most 512 MiB of operations and
@@ -64,16 +63,16 @@ typedef struct stream_block { uint64_t bytes, stream; } stream_block;
 typedef struct stream_builder {
     op_stream  *stream;
     problem    *why;
-    const char *source;                          /* what messages begin with: "workload train", or the file's name */
+    const char *source;                          /* messages begin with it: "workload train", or the file's name */
     uint64_t    line;                            /* of the file, for messages; 0: none */
     uint64_t    ops_left;                        /* allocations and frees until the stream is cut */
     size_t      most_ops;                        /* STREAM_MAX_OPS; less: refuse a longer stream */
     int         is_cut;                          /* appending goes on without effect; a family may stop early */
-    int         failed;                          /* a problem is set: likewise */
+    int         failed;                          /* a problem is set; appending has no effect */
     uint64_t    live_bytes;
     uint64_t    most_bytes;                      /* once more than this is live the stream is cut; 0: never */
-    uint8_t     thread;                          /* makes what is appended; at first 0. Before anything is appended
-                                                    stream->thread_count is set to how many there are */
+    uint8_t     thread;                          /* makes the next operations; at first 0. Before the first one
+                                                    stream->thread_count is set to how many threads there are */
     stream_block *blocks;                        /* as many as stream->block_count */
     const stream_event *events;                  /* to come, in order; whoever sets them keeps them as long */
     size_t      event_count;
@@ -82,11 +81,12 @@ typedef struct stream_builder {
 } stream_builder;
 
 void stream_begin(stream_builder *builder, op_stream *stream, const char *source, uint64_t ops_limit, problem *why);
-/* Frees what only building needs. 0, and the op stream stays, of this seed; or -1: it has failed, and is empty. */
+/* Frees memory that only building needs. 0, and the op stream stays, of this seed; or -1: it has failed, and is
+   empty. */
 int  stream_end(stream_builder *builder, uint64_t seed);
-int  stream_is_over(const stream_builder *builder);          /* cut or failed: what is appended has no effect */
+int  stream_is_over(const stream_builder *builder);          /* cut or failed: appending has no effect */
 
-/* A block is 0, and means nothing, once it is over. */
+/* A block is 0, and means nothing, once the builder is over. */
 uint32_t stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t on_stream, slice tag);
 /* on_stream NULL: on that of its allocation. */
 void     stream_free(stream_builder *builder, uint32_t block, const uint64_t *on_stream);
@@ -104,7 +104,7 @@ int stream_refuse(stream_builder *builder, const char *format, ...) PROBLEM_FORM
 #define STREAM_NO_BLOCK UINT32_MAX
 typedef struct stream_copy {
     const op_stream *from;
-    uint32_t        *blocks;                     /* by block of `from`: what it is in the other; STREAM_NO_BLOCK: it
+    uint32_t        *blocks;                     /* by block of `from`: its number in the other; STREAM_NO_BLOCK: it
                                                     was left out, and so are its free and its touches */
     uint64_t         stride, first;              /* stream s is s * stride + first there */
     int              keeps_ids;                  /* 0: a block's id is its number */
@@ -112,9 +112,10 @@ typedef struct stream_copy {
 
 void stream_copy_op(stream_builder *builder, const stream_copy *copy, const op *next);
 
-/* A part that is an op stream itself: what is left out takes all that needs it along. keep: by operation of `from`,
-   of which the first op_count count. Ids, tags and labels stay, so that it can be written; one thread makes all.
-   Fills *made, to be freed by op_stream_free. -1 and a problem, EXIT_HARNESS; *made is then empty. */
+/* A part that is an op stream itself: a block that is left out takes its free and its touches along. keep: by
+   operation of `from`, of which the first op_count count. Ids, tags and labels stay, so that it can be written; one
+   thread makes all. Fills *made, to be freed by op_stream_free. -1 and a problem, EXIT_HARNESS; *made is then
+   empty. */
 int op_stream_subset(const op_stream *from, const unsigned char *keep, size_t op_count, op_stream *made,
                      problem *why);
 

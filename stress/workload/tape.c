@@ -1,13 +1,13 @@
 /* `tape`: activations that a step's tape retains until its gradients are there, or until nobody holds the tape. */
 #include "maker.h"
 
-/* What each layer of a transformer retains, as Korthikanti et al. count it ("Reducing Activation Recomputation in
-   Large Transformer Models", 2022): sbh (34 + 5 as/h) bytes, in 16 bits, a byte for each entry of a dropout mask.
+/* Memory that each layer of a transformer retains, as Korthikanti et al. count it ("Reducing Activation Recomputation
+   in Large Transformer Models", 2022): sbh (34 + 5 as/h) bytes, in 16 bits, a byte for each entry of a dropout mask.
    BERT-base's shapes by default: 12 layers, 768 wide, 12 heads, 30,522 words. A step walks forward, which lays one
    block after the other on the tape; then back, which takes them off in reverse order, with a gradient for each; the
    gradients of the weights live to the end of the step.
    keep=N: a tape is held longer, as TensorFlow's persistent GradientTape is, or PyTorch's graph with
-   retain_graph=True while `loss` refers to it: what it retains is freed only when N newer ones are complete. */
+   retain_graph=True while `loss` refers to it: its blocks are freed only when N newer ones are complete. */
 enum { TAPE_POSITIONS = 514, TAPE_MATRICES = 4 };            /* 512 positions and 2 kinds of segment, beside words */
 
 /* In order: bytes of s x b x h, or of a x s x s x b; whether it has a gradient, which masks have not; and a temporary

@@ -71,7 +71,7 @@ void train_setup_weights(train *state)
     state->last_norm = maker_new(state, 2 * state->hidden);
 }
 
-/* In 32 bits, of which this rank has its part; adapters are not sharded. */
+/* The bytes of a tensor in 32 bits, of which this rank has its part; adapters are not sharded. */
 static uint64_t train_moment_bytes(train *state, uint64_t tensor)
 {
     uint64_t elements = state->trained[tensor % state->trained_count];
@@ -110,7 +110,7 @@ static void train_release(train *state, const uint32_t full[TRAIN_MATRICES])
     maker_free_all(state, full, TRAIN_MATRICES, state->gather_stream);
 }
 
-/* One layer's forward: saves what backward needs, returns the layer's output. */
+/* One layer's forward: keeps the blocks that backward needs, returns the layer's output. */
 static uint32_t train_forward(train *state, uint64_t layer, const uint32_t full[TRAIN_MATRICES])
 {
     uint32_t *kept = state->saved + layer * KEPT_COUNT;
@@ -255,7 +255,7 @@ static void train_update(train *state)
 void train_one_step(train *state)
 {
     train_draw(state);
-    if (state->zero3 > 1) maker_wait(state, state->gather_stream, 0);    /* gathers read what stream 0 made */
+    if (state->zero3 > 1) maker_wait(state, state->gather_stream, 0);    /* gathers read blocks of stream 0 */
     train_forward_pass(state);
     uint32_t gradient = train_loss(state);
     state->grad_count = 0;

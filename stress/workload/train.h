@@ -1,5 +1,5 @@
-/* `train`, inside: what a decoder-only transformer trains with.
-   `phases` and `rival` train with them. */
+/* `train`, inside: the state and the steps of training a decoder-only transformer. `phases` and `rival` train with
+   them. */
 #ifndef STRESS_WORKLOAD_TRAIN_H
 #define STRESS_WORKLOAD_TRAIN_H
 
@@ -7,7 +7,7 @@
 
 enum { TRAIN_MATRICES = 7, TRAIN_ADAPTERS = 8, TRAIN_MOMENTS = 3 };  /* q k v o gate up down; 2 for q k v o */
 
-/* What a layer's backward needs of its forward, in the order in which kernels name it. */
+/* Blocks of a layer's forward that its backward needs, in the order in which kernels name them. */
 enum {
     KEPT_NORM, KEPT_RSTD, KEPT_Q, KEPT_K, KEPT_V, KEPT_ATTENTION, KEPT_LSE, KEPT_MIDDLE, KEPT_NORM2, KEPT_RSTD2,
     KEPT_GATE, KEPT_UP, KEPT_ACTIVATION, KEPT_PRODUCT, KEPT_COUNT
@@ -43,10 +43,11 @@ typedef struct train {
     OPTION(of, trained steps, "steps", 0, 1000000, count), \
     OPTION(of, trained words.random, "seed", 0, UINT64_MAX, 1)
 
-/* With its options in place, zeroed but for these: fills what does not change from step to step, and makes room for
-   what a step keeps. */
+/* With its options in place, zeroed but for these: fills all that is the same in every step, and makes room for the
+   blocks that a step keeps. */
 void train_begin(train *state);
-/* Draws this step's sequence length and fills what depends on it; or on another number of tokens. */
+/* train_draw draws this step's sequence length and fills all that depends on it; train_tokens does so for another
+   number of tokens. */
 void train_draw(train *state);
 void train_tokens(train *state, uint64_t tokens);
 

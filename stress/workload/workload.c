@@ -82,7 +82,7 @@ int workload_option_text(size_t family_index, size_t index, char *text, size_t s
     return 1;
 }
 
-/* The family that is named before the ':', and what is behind it. NULL: there is none. */
+/* The family that is named before the ':'; *spec becomes the text behind that. NULL: there is none. */
 static const family *workload_find(slice *spec, slice *name)
 {
     *name = *spec;
@@ -107,7 +107,7 @@ int workload_has_option(slice spec, const char *key)
     return of && workload_option(of, slice_of(key)) < of->option_count;
 }
 
-/* `WHAT "word"; did you mean ..`, of names up to a NULL. Returns -1. */
+/* Refuses a word that is none of the names, which end with a NULL, and names the nearest one. Returns -1. */
 static int workload_unknown(const char *what, slice word, const char *const *names, problem *why)
 {
     char typed[32] = "", hint[80], known[200] = "";
@@ -123,7 +123,7 @@ static int workload_unknown(const char *what, slice word, const char *const *nam
                        nearest_hint(&search, hint, sizeof hint), known);
 }
 
-/* ---- What a specification asks of a family: `NAME:key=value,key=value`, or `replay:FILE` */
+/* ---- A specification in the words of its family: `NAME:key=value,key=value`, or `replay:FILE` */
 
 typedef struct request {
     const family *of;
@@ -238,7 +238,7 @@ static int request_override(request *self, const char *key, int is_given, uint64
                           option->lowest, option->highest);
 }
 
-/* ---- Of a workload: what can be varied, and its op stream */
+/* ---- Of a workload: the options that can be varied, and its op stream */
 
 /* The option that makes it larger. */
 static size_t workload_scale(const family *of)
@@ -334,12 +334,12 @@ int workload_make(const char *spec, const workload_options *options, op_stream *
 typedef struct mix_member {                      /* one op stream, of one thread or of several */
     op_stream stream;
     size_t    next;                              /* its next operation */
-    uint32_t *blocks;                            /* what its blocks are in the whole */
+    uint32_t *blocks;                            /* by its own blocks: their numbers in the whole */
     uint32_t  thread, stride;                    /* its threads: thread, thread + stride, .. */
 } mix_member;
 
-/* All threads together may have twice the operations of a stream, and four times as many touches: --ops cuts the
-   whole only when turns are drawn. That is 2 GiB of the host at most, with what is made of them. */
+/* All threads together may have twice the operations of a stream, and twice the touches: --ops cuts the whole only
+   when turns are drawn. These are 1.5 GiB of the host's memory at most, and the whole is half as much again. */
 enum { MIX_STREAMS = 2, MIX_TOUCHES_EACH = STREAM_MAX_TOUCHES / STREAM_MAX_OPS };
 
 typedef struct mix {

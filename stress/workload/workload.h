@@ -18,7 +18,8 @@ void     turns_begin(turns *self, uint64_t seed, uint32_t count);            /* 
 /* can_run: by thread. TURNS_NONE: none can. */
 uint32_t turns_next(turns *self, const uint8_t *can_run);
 
-/* A thread's own seed: thread 0 has the seed itself, so that one thread alone does what no threads do. */
+/* A thread's own seed: thread 0 has the seed itself, so that one thread alone makes the operations of a workload
+   without threads. */
 uint64_t turns_seed(uint64_t seed, uint64_t thread);
 
 typedef struct workload_options {                /* from the command line; a family without that option ignores it */
@@ -35,23 +36,23 @@ typedef struct workload_options {                /* from the command line; a fam
    -1 and a problem: unknown name or option, bad value, an option given twice or on both sides (seed, steps, threads),
    a broken or unreadable file (file and line named); EXIT_USAGE. *stream is then empty. */
 int  workload_make(const char *spec, const workload_options *options, op_stream *stream, problem *problem);
-/* 1: the workload that spec names has that option. `threads`: it has threads of its own. */
+/* Tells whether the workload that spec names has that option. `threads`: it has threads of its own. */
 int  workload_has_option(slice spec, const char *key);
 
 /* An option of the one workload that spec names, to be varied: key NULL is the one that makes it larger: `batch`,
    where it has that, else the first it has of `seq`, `requests`, `depth`, `cap`, `blocks`, `n`. 0, or -1 and a
-   problem, EXIT_USAGE: no such workload, a recording, no such option, or spec says already what it is. */
+   problem, EXIT_USAGE: no such workload, a recording, no such option, or spec gives it a value already. */
 typedef struct workload_key { const char *key; uint64_t lowest, highest; } workload_key;
 int  workload_vary(const char *spec, const char *key, workload_key *found, problem *why);
 
 /* `stress list`: name, one line and options of each family, in order; NULL past the last. peak: how the highest sum
-   of live bytes comes about, and what it is at the defaults; NULL and 0: as the file has it. */
+   of live bytes comes about. peak_bytes: that sum at the defaults. NULL and 0: as the file has it. */
 const workload_family *workload_family_at(size_t index);
-/* An option of that family: `key=DEFAULT`, and what is allowed, as text. 1, or 0: it has no more of them. */
+/* An option of that family: `key=DEFAULT`, and the allowed values, as text. 1, or 0: it has no more of them. */
 int workload_option_text(size_t family, size_t option, char *text, size_t size);
 
-/* ---- What one item of -w asks for, on any number of threads: workloads of their own, made one op stream by a seeded
-        scheduler, which draws whose operation is next */
+/* ---- One item of -w, on any number of threads: workloads of their own, made one op stream by a seeded scheduler,
+        which draws whose operation is next */
 
 /* text: SPEC or SPEC+SPEC.., each as for workload_make. Behind replay: a '+' is the file's, unless a workload's name
    and then ':', '+' or the end follow.
@@ -59,7 +60,7 @@ int workload_option_text(size_t family, size_t option, char *text, size_t size);
      - a workload that has threads itself (larson) takes its share as its own `threads`;
      - of all others each thread runs one, with a seed of its own (turns_seed) where there is a seed.
    Else each SPEC is made once, as it says; the one numbered n (from 0) with the seed of thread n.
-   What is made alone is what workload_make makes. Else each thread does the operations of its own, in their order;
+   A SPEC alone is made by workload_make. Else each thread does the operations of its own, in their order;
    turns are drawn from the first SPEC's seed. Streams are no other's: with `count` op streams, stream s of
    the one numbered n is stream s * count + n, so that stream 0 of the first stays 0. They are numbered in the order
    of SPECs, those of one SPEC in the order of threads. Blocks have their numbers for ids. --ops cuts the whole.
@@ -69,7 +70,7 @@ int mix_make(const char *text, const workload_options *options, op_stream *strea
 
 /* The next SPEC of an item's text: 1, or 0: there is none (rest->bytes is NULL). */
 int mix_take(slice *rest, slice *spec);
-/* Whether a workload's name, and then ':', '+' or the end, stand here. */
+/* Tells whether a workload's name, and then ':', '+' or the end, stand here. */
 int mix_is_name(slice text);
 
 #endif
