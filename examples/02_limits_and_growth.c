@@ -14,7 +14,7 @@ static void show(const char *when, const gpuarena *arena)
            stats.reserved_bytes / MIB, stats.limit_bytes / MIB);
 }
 
-/* Takes blocks of one size until one is refused, or there are most_count; how many, and which was the last. */
+/* Takes blocks of one size until one is refused, or there are most_count. Tells their number, and the last one. */
 static gpuarena_result fill(gpuarena *arena, uint64_t block_bytes, uint64_t most_count, uint64_t *count, void **last)
 {
     gpuarena_result result = GPUARENA_OK;
@@ -45,17 +45,17 @@ static int limit_is_exact(void)
     if (example_compare(first, 64 * KIB, 1) || example_compare(last, 64 * KIB, 2)) return 1;
     printf("the first and the last hold what was written to them\n");
 
-    gpuarena_reset(arena, NULL);                     /* frees every block, keeps the memory for the next */
+    gpuarena_reset(arena, NULL);                     /* frees every block, keeps the memory for later blocks */
     show("after reset", arena);
-    if (gpuarena_set_limit(arena, 600 * MIB)) return example_failed();   /* what is idle above it goes back at once */
+    if (gpuarena_set_limit(arena, 600 * MIB)) return example_failed();   /* idle memory above it goes back at once */
     show("after set_limit to 600 MiB", arena);
-    if (gpuarena_trim(arena, 0, NULL)) return example_failed();          /* keep nothing that is idle */
+    if (gpuarena_trim(arena, 0, NULL)) return example_failed();          /* keep no idle memory */
     show("after trim", arena);
     return gpuarena_destroy(arena) ? example_failed() : 0;
 }
 
-/* The same 96 blocks of 10 MiB under each way for segments to grow: fewer driver calls, or less memory beyond what is
-   in use. */
+/* Allocates 96 blocks of 10 MiB under each growth of segments: some make fewer driver calls, others hold less memory
+   beyond the blocks. */
 static int compare_growth(void)
 {
     static const char *const growths[] = { "growth=double", "growth=step", "growth=exact", "growth=fixed" };

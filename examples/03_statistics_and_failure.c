@@ -9,7 +9,7 @@
 
 enum { BLOCK_COUNT = 64 };
 
-/* Gets a report piece by piece. What follows the sums is a line a segment, which begins with its address: enough. */
+/* Gets a report piece by piece. The lines of segments follow the sums, and hold addresses: the report stops there. */
 static gpuarena_result print_sums(const char *text, size_t bytes, void *user)
 {
     static const char segment[] = "  segment";
@@ -29,7 +29,7 @@ static void show_sum(const gpuarena *arena)
     printf(" (%s)\n", sum == stats.reserved_bytes ? "it sums" : "IT DOES NOT SUM");
 }
 
-/* 64 blocks of 32 MiB fill 2 GiB; every second one goes: half is free, and nowhere more than 32 MiB in a row. */
+/* 64 blocks of 32 MiB fill 2 GiB. Every second one is freed: half is free, but no more than 32 MiB in one piece. */
 static int fragment(gpuarena *arena)
 {
     void *blocks[BLOCK_COUNT], *large;
@@ -43,7 +43,7 @@ static int fragment(gpuarena *arena)
     return 0;
 }
 
-/* Both mistakes are refused by name, and the block that they are about keeps what is in it. */
+/* Both mistakes are refused by name, and the live block keeps its contents. */
 static int misuse(gpuarena *arena)
 {
     void *block, *freed;
@@ -65,7 +65,7 @@ int main(void)
     gpuarena *arena;
     void *block;
     config.driver = example_driver();
-    config.backing = GPUARENA_BACKING_SEGMENTS;      /* which fragment; paged ranges move pages instead */
+    config.backing = GPUARENA_BACKING_SEGMENTS;      /* segments fragment; paged ranges move pages instead */
     config.growth = GPUARENA_GROWTH_FIXED;           /* all of the limit at creation, in one piece */
     config.limit_bytes = 2048 * MIB;
     snprintf(config.name, sizeof config.name, "example");

@@ -7,11 +7,11 @@
 #include "example.h"
 #include <stdlib.h>
 
-/* ---- what is added. In a larger program: a header of its own, included after cuda_runtime_api.h. */
+/* ---- The added part. In a larger program: a header of its own, included after cuda_runtime_api.h. */
 static gpuarena *pool;                           /* on the device that was current when it was made */
 
-/* What cudaMalloc would have answered: the driver's own code, where the driver failed. cudaGetLastError does not see
-   it: a program that looks there alone, and not at what cudaMalloc answers, has to be changed. */
+/* The answer that cudaMalloc would have given: the driver's own code, if the driver failed. cudaGetLastError does not
+   return it: a program that ignores cudaMalloc's own answer has to be changed. */
 static cudaError_t pool_error(gpuarena_result result)
 {
     gpuarena_failure failure;
@@ -26,8 +26,8 @@ static cudaError_t pool_malloc(void **ptr, size_t bytes)
     return pool_error(gpuarena_alloc(pool, ptr, bytes, NULL));
 }
 
-/* Unlike cudaFree it does not wait for the GPU: work of the default stream on this memory may be under way, for what
-   gets the memory next comes after it on that stream. Work on other streams must have been waited for. */
+/* Unlike cudaFree this does not wait for the GPU. Work of the default stream on the memory may be under way, because
+   the memory's next user comes after it on that stream. Work on other streams must have been waited for. */
 static cudaError_t pool_free(void *ptr)
 {
     return pool_error(gpuarena_free(pool, ptr, NULL));
@@ -36,14 +36,14 @@ static cudaError_t pool_free(void *ptr)
 #define cudaMalloc(ptr, bytes) pool_malloc((void **)(ptr), bytes)
 #define cudaFree(ptr)          pool_free(ptr)
 
-/* ---- the program as it was, but for the two lines in main that make the pool and end it */
+/* ---- The unchanged program, but for the two lines in main that make the pool and end it */
 #define CHECK(call) \
     do { \
         cudaError_t code = (call); \
         if (code) return fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(code)), 1; \
     } while (0)
 
-/* Numbers go to the device, half of them are cleared there, all come back. 0: they are what they must be. */
+/* Numbers go to the device, half of them are cleared there, all come back. 0: they are right. */
 static int round_trip(float *numbers, size_t count, int round)
 {
     float *device_numbers;

@@ -15,12 +15,12 @@
 #include <thrust/sort.h>
 #include <thrust/system_error.h>
 
-/* of one stream; must outlive what is allocated from it */
+/* A resource of one stream. It must outlive all memory that is allocated from it. */
 using arena_resource = gpuarena_cxx::thrust_resource;
 template <class T> using arena_allocator = thrust::mr::allocator<T, arena_resource>;
 template <class T> using arena_vector = thrust::device_vector<T, arena_allocator<T>>;
 
-/* ---- its use */
+/* ---- The use of the resource */
 static thrust::host_vector<int> scattered_numbers()
 {
     thrust::host_vector<int> numbers(100000);
@@ -28,7 +28,7 @@ static thrust::host_vector<int> scattered_numbers()
     return numbers;
 }
 
-/* Made from a range, a vector is copied to; made from a count, it would be filled by a kernel. */
+/* Vectors are made from ranges, which are copied. A vector made from a count would be filled by a kernel. */
 static bool copies_are_the_same(arena_resource &resource)
 {
     const thrust::host_vector<int> numbers = scattered_numbers();
@@ -53,7 +53,7 @@ static bool sorts(arena_resource &resource)
     return in_order;
 }
 
-/* The substitute has memory and no processors: it answers every launch with cudaErrorNotSupported. */
+/* The simulated GPU has memory and no processors: it answers every launch with cudaErrorNotSupported. */
 static bool sorts_where_kernels_run(arena_resource &resource)
 {
     try {
@@ -61,7 +61,7 @@ static bool sorts_where_kernels_run(arena_resource &resource)
     } catch (const thrust::system_error &error) {
         if (error.code().value() != cudaErrorNotSupported) throw;
         std::printf("sort left out: no kernel can run here (%s)\n", cudaGetErrorName(cudaErrorNotSupported));
-        (void)cudaGetLastError();                /* seen */
+        (void)cudaGetLastError();                /* clears the error */
         return true;
     }
 }

@@ -17,8 +17,8 @@ static void show(const gpuarena *arena, const char *moment)
            stats.pending_bytes / MIB, stats.cached_bytes / MIB);
 }
 
-/* One after another on the same stream: the second block may be the first one's memory, without any wait, for the
-   GPU does the stream's work in order. */
+/* Two blocks, one after another on the same stream. The second may get the first one's memory without any wait,
+   because the GPU does the stream's work in order. */
 static int same_stream(gpuarena *arena, cudaStream_t one)
 {
     void *first, *second;
@@ -33,7 +33,7 @@ static int same_stream(gpuarena *arena, cudaStream_t one)
     return gpuarena_free(arena, second, one) ? example_failed() : second != first;
 }
 
-/* Another stream needs all there is: the arena makes it wait for stream one's work, on the GPU, not on the host. */
+/* Another stream needs all memory: the arena makes it wait for stream one's work, on the GPU, not on the host. */
 static int other_stream(gpuarena *arena, cudaStream_t two)
 {
     void *block;
@@ -47,7 +47,7 @@ static int other_stream(gpuarena *arena, cudaStream_t two)
     return 0;
 }
 
-/* Allocated and freed on stream one, and read by stream two, which is not done with it by then: the arena is told. */
+/* A block is allocated and freed on stream one, while stream two still reads it. gpuarena_use tells the arena. */
 static int used_on_both(gpuarena *arena, cudaStream_t one, cudaStream_t two)
 {
     void *shared, *copy, *next;
@@ -61,7 +61,7 @@ static int used_on_both(gpuarena *arena, cudaStream_t one, cudaStream_t two)
     CALL(cudaMemcpyAsync(copy, shared, 64 * MIB, cudaMemcpyDeviceToDevice, two));
     POOL(gpuarena_use(arena, shared, two));
     POOL(gpuarena_free(arena, shared, one));
-    POOL(gpuarena_alloc(arena, &next, 64 * MIB, one));           /* not `shared`, as long as stream two reads it */
+    POOL(gpuarena_alloc(arena, &next, 64 * MIB, one));           /* is not `shared` while stream two reads it */
     CALL(cudaMemsetAsync(next, 5, 64 * MIB, one));
     CALL(cudaStreamSynchronize(two));
     if (example_compare(copy, 4 * KIB, 4)) return 1;
@@ -72,7 +72,7 @@ static int used_on_both(gpuarena *arena, cudaStream_t one, cudaStream_t two)
     return 0;
 }
 
-/* A stream's handle may be another stream's once it is destroyed: the arena is told before. */
+/* Once a stream is destroyed, its handle may become another stream's. The arena must forget the stream before. */
 static int destroy_stream(gpuarena *arena, cudaStream_t stream)
 {
     POOL(gpuarena_forget(arena, stream));
@@ -86,7 +86,7 @@ int main(void)
     gpuarena *arena;
     cudaStream_t one, two;
     void *weights;
-    config.growth = GPUARENA_GROWTH_FIXED;           /* all at once, so that every byte must be shared */
+    config.growth = GPUARENA_GROWTH_FIXED;           /* takes all memory at once, so that streams must share it */
     config.limit_bytes = 256 * MIB;
     POOL(gpuarena_create(&config, &arena));
     CALL(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking));

@@ -11,7 +11,7 @@
 
 enum { LIMIT_MIB = 256 };
 
-/* The step as it is without graphs, too: scratch memory comes and goes, a result stays. */
+/* A step, which works without graphs, too: scratch memory comes and goes, a result stays. */
 static int step(gpuarena *arena, cudaStream_t stream, void **result)
 {
     void *scratch;
@@ -23,8 +23,8 @@ static int step(gpuarena *arena, cudaStream_t stream, void **result)
     return 0;
 }
 
-/* Allocations of the stream come from the set, here a new one, from begin to end; the driver may be asked for memory
-   meanwhile, as the arena does it, but nothing is waited for or given back. */
+/* Captures a step. Until the end the stream's allocations come from the set, here a new one. The arena may ask the
+   driver for memory meanwhile, but waits for nothing and gives nothing back. */
 static int capture(gpuarena *arena, cudaStream_t stream, uint64_t *set, void **result, cudaGraphExec_t *exec)
 {
     cudaGraph_t graph;
@@ -42,7 +42,7 @@ static int capture(gpuarena *arena, cudaStream_t stream, uint64_t *set, void **r
     return 0;
 }
 
-/* Between two runs others fill all memory that they can get: none of the graph's is among it. */
+/* Between two runs other code fills all memory that it can get. None of it is the graph's. */
 static int disturb(gpuarena *arena, cudaStream_t stream)
 {
     void *blocks[LIMIT_MIB / 16 + 1];
@@ -81,7 +81,7 @@ int main(void)
         printf("run %d: the result is right\n", run);
     }
 
-    CALL(cudaGraphExecDestroy(exec));                /* then the set's memory is the arena's again */
+    CALL(cudaGraphExecDestroy(exec));                /* only now the arena may reuse the set's memory */
     POOL(gpuarena_free(arena, result, stream));
     POOL(gpuarena_capture_release(arena, set, stream));
     if (disturb(arena, stream)) return 1;

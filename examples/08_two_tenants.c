@@ -11,7 +11,7 @@ enum { MOST_BLOCKS = 128 };
 
 typedef struct tenant { gpuarena *arena; void *blocks[MOST_BLOCKS]; int count; } tenant;
 
-/* An arena; under a parent its memory counts there, too. */
+/* Opens an arena. Under a parent its memory counts there, too. */
 static int open_arena(const char *name, gpuarena *parent, uint64_t limit_bytes, gpuarena **arena)
 {
     gpuarena_config config = GPUARENA_INIT;
@@ -22,7 +22,7 @@ static int open_arena(const char *name, gpuarena *parent, uint64_t limit_bytes, 
     return gpuarena_create(&config, arena) ? example_failed() : 0;
 }
 
-/* Takes all that it may have. */
+/* Takes blocks until one is refused, or there are MOST_BLOCKS. */
 static int fill(tenant *self)
 {
     gpuarena_result result = GPUARENA_OK;
@@ -38,7 +38,7 @@ static void drop(tenant *self, int keep)
     while (self->count > keep) gpuarena_free(self->arena, self->blocks[--self->count], NULL);
 }
 
-/* All arenas of the process, the oldest first. */
+/* Shows all arenas of the process, the oldest first. */
 static void show(const char *when)
 {
     const gpuarena *arena = NULL;

@@ -1,5 +1,5 @@
-/* A server's key-value cache that takes what memory there is, and gives its oldest sequences up under pressure.
-   Introduces config.pressure, gpuarena_failure.missing_bytes, GPUARENA_BACKING_PINNED for what is copied to the host.
+/* A server's key-value cache that takes all memory it can get, and gives its oldest sequences up under pressure.
+   Introduces config.pressure, gpuarena_failure.missing_bytes, GPUARENA_BACKING_PINNED for copies to the host.
    Run: make build/examples/09_serving_with_pressure && build/examples/09_serving_with_pressure */
 #define GPUARENA_IMPLEMENTATION
 #include "../gpuarena.h"
@@ -26,8 +26,8 @@ static uint64_t cache_evict(gpuarena *arena, cache *self)
     return freed;
 }
 
-/* Called by an allocation that would fail: frees as much as it lacks, of whole sequences. 0: there is nothing left
-   to free, and it fails. Anything but allocating is allowed here. */
+/* Called by an allocation that would fail. Frees whole sequences, with at least the missing bytes. 0: there is
+   nothing left to free, and the allocation fails. Any call but an allocation is allowed here. */
 static int give_up(gpuarena *arena, const gpuarena_failure *why, void *user)
 {
     cache *self = user;
@@ -36,7 +36,7 @@ static int give_up(gpuarena *arena, const gpuarena_failure *why, void *user)
     return freed != 0;
 }
 
-/* A request of so many pages of context. 1: it does not fit, though all others were given up. */
+/* Serves a request of so many pages of context. 1: it does not fit, though all other sequences were given up. */
 static int serve(gpuarena *arena, cache *self, unsigned pages)
 {
     sequence *made = &self->sequences[self->newest % SEQUENCES];

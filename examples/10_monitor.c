@@ -1,4 +1,4 @@
-/* A monitor: what an arena knows, as JSON for people and tools, and as text for Prometheus, with what is live by tag.
+/* A monitor: an arena's statistics, as JSON for people and tools, and as text for Prometheus, with live bytes by tag.
    Introduces gpuarena_report in JSON, GPUARENA_STATS as a loop, gpuarena_tag, gpuarena_get_tag, gpuarena_get_device.
    Run: make build/examples/10_monitor && build/examples/10_monitor [json];
    without a GPU: with LD_LIBRARY_PATH=build/sim before it */
@@ -13,7 +13,7 @@ static gpuarena_result print_piece(const char *text, size_t bytes, void *user)
     return fwrite(text, 1, bytes, stdout) == bytes ? GPUARENA_OK : GPUARENA_STOPPED;
 }
 
-/* The value of a label: backslashes and quotes are escaped; names hold no other such characters. */
+/* Prints a label. Backslashes and quotes in its value are escaped; names hold no other special characters. */
 static void put_label(const char *label, const char *value)
 {
     printf("%s=\"", label);
@@ -37,14 +37,14 @@ static void put_head(const char *name, int is_counter)
 static void put_stat(const char *arena, const char *name, uint64_t value)
 {
     int is_counter = ends_in(name, "_count") && strcmp(name, "live_count") != 0;
-    if (value == GPUARENA_NO_LIMIT) return;          /* there is none: a metric that is absent says so */
+    if (value == GPUARENA_NO_LIMIT) return;          /* without a limit the metric is absent */
     put_head(name, is_counter);
     printf("gpuarena_%s%s{", name, is_counter ? "_total" : "");
     put_label("arena", arena);
     printf("} %" PRIu64 "\n", value);
 }
 
-/* One metric of all tags; 0 stands for what has none. */
+/* Prints one metric for all tags; tag 0 stands for blocks without a tag. */
 static void put_tags(const gpuarena *arena, const char *name, const uint32_t *tags, int count, int peak)
 {
     gpuarena_config config;
@@ -68,7 +68,7 @@ static void put_prometheus(gpuarena *arena, const uint32_t *tags, int tag_count)
     gpuarena_config config;
     gpuarena_device device;
     gpuarena_get_config(arena, &config);
-    gpuarena_walk_stats(arena, &stats);         /* get_stats, without the longest free block, walks over nothing */
+    gpuarena_walk_stats(arena, &stats);         /* gpuarena_get_stats is faster, but lacks the longest free block */
 #define X(field) put_stat(config.name, #field, stats.field);
     GPUARENA_STATS(X)
 #undef X
@@ -82,7 +82,7 @@ static void put_prometheus(gpuarena *arena, const uint32_t *tags, int tag_count)
     put_tags(arena, "tag_live_peak_bytes", tags, tag_count, 1);
 }
 
-/* What a server may have: weights for good, a cache that comes and goes, and what nobody has named. */
+/* Allocates the blocks of a server: weights that stay, a cache that comes and goes, and blocks without a tag. */
 static int fill(gpuarena *arena, uint32_t weights, uint32_t cache)
 {
     gpuarena_request request = GPUARENA_INIT;
@@ -93,7 +93,7 @@ static int fill(gpuarena *arena, uint32_t weights, uint32_t cache)
     if (gpuarena_alloc_ex(arena, &block, &request)) return example_failed();
     if (gpuarena_alloc(arena, &block, 3 * MIB, NULL)) return example_failed();
     mark = gpuarena_mark(arena);
-    gpuarena_tag_scope(cache);                       /* whatever this thread allocates from here on */
+    gpuarena_tag_scope(cache);                       /* tags all allocations of this thread from here on */
     for (int i = 0; i < 64; i++)
         if (gpuarena_alloc(arena, &block, 2 * MIB, NULL)) return example_failed();
     gpuarena_free_since(arena, mark, cache, NULL);

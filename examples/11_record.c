@@ -1,4 +1,4 @@
-/* Recording: what a program asks of its arena, as a trace that `stress run -w replay:FILE` plays to other policies.
+/* Recording: a program's calls of its arena, as a trace that `stress run -w replay:FILE` plays to other policies.
    Introduces gpuarena_observe, by recorder.h, which is for you to copy; gpuarena_alloc_ex with a tag.
 
      Run: make build/stress build/examples/11_record, then (without a GPU with LD_LIBRARY_PATH=build/sim before it)

@@ -8,7 +8,7 @@
 
 enum { MOST_DEVICES = 2 };
 
-/* An arena on a device that need not be the current one. */
+/* Opens an arena on a device that need not be the current one. */
 static int open_arena(int device, uint64_t limit_bytes, gpuarena **arena)
 {
     gpuarena_config config = GPUARENA_INIT;
@@ -32,7 +32,7 @@ static int show(gpuarena *arena)
     return 0;
 }
 
-/* Memory is written and read where it is: paged memory can be reached by no other device, but config.peers. */
+/* Writes and reads memory on its own device. Only that device and those of config.peers can access paged memory. */
 static int use(int device, void *memory)
 {
     int current, failed;
@@ -42,7 +42,7 @@ static int use(int device, void *memory)
     return example_cuda(cudaSetDevice(current), "cudaSetDevice") || failed;
 }
 
-/* Blocks until the limit stops it; the last one holds what is written to it, and is known to be this arena's. */
+/* Allocates blocks until the limit. The last one can be written and read, and gpuarena_owner finds its arena. */
 static int fill(int device, gpuarena *arena)
 {
     gpuarena_result result;

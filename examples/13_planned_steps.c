@@ -1,7 +1,7 @@
 /* Planned steps: a program that repeats a step tells the arena where a repetition begins.
    Introduces gpuarena_step and config.plan.
-   From the second repetition on its blocks are where a plan has them: no driver call, no page that moves, and soon
-   little more memory than the step's peak.
+   From the second repetition on, a plan decides the places of its blocks: no driver call, no page that moves, and
+   soon little more memory than the step's peak.
    Run: make build/examples/13_planned_steps && build/examples/13_planned_steps;
    without a GPU: with LD_LIBRARY_PATH=build/sim before it */
 #define GPUARENA_IMPLEMENTATION
@@ -28,13 +28,13 @@ static gpuarena_result train(gpuarena *arena)
     return result;
 }
 
-/* STEPS steps, with plans or without. */
+/* Runs STEPS steps, with plans or without. */
 static int run(gpuarena_planning planning)
 {
     gpuarena_config config = GPUARENA_INIT;
     gpuarena_stats stats, before;
     gpuarena *arena;
-    config.backing = GPUARENA_BACKING_PAGED;        /* plans are about pages: segments move none */
+    config.backing = GPUARENA_BACKING_PAGED;        /* plans place pages; segments have none */
     config.driver = example_driver();
     config.plan = planning;
     if (gpuarena_create(&config, &arena)) return example_failed();
@@ -51,7 +51,7 @@ static int run(gpuarena_planning planning)
                3 * LAYERS, stats.reserved_bytes / MIB);
     }
     printf("the peak of what was live: %" PRIu64 " MiB\n", stats.live_peak_bytes / MIB);
-    (void)gpuarena_step(arena, 0);                   /* the last one ends */
+    (void)gpuarena_step(arena, 0);                   /* the last repetition ends */
     return gpuarena_destroy(arena) ? example_failed() : 0;
 }
 

@@ -4,9 +4,9 @@
      Run: make build/examples/15_nvtx, then (without a GPU with LD_LIBRARY_PATH=build/sim before it)
    build/examples/15_nvtx, or CUDA_LAUNCH_BLOCKING=1 compute-sanitizer --nvtx yes build/examples/15_nvtx
 
-   With the argument `wrong` it writes to a block that it has freed. The pool holds that memory still, so that the
-   device does as it is told; only a tool that knows the pool can see the error.
-   A program that cannot be built anew shows the same to the tool with GPUARENA_CONF=debug=passthrough. */
+   With the argument `wrong` the program writes to a block that it has freed. The pool still holds that memory, so
+   that the device makes the write; only a tool that knows the pool can see the error.
+   A program that cannot be built anew shows such errors to the tool with GPUARENA_CONF=debug=passthrough. */
 #define GPUARENA_IMPLEMENTATION
 #include "../gpuarena.h"
 #include "example.h"

@@ -30,7 +30,7 @@ static int pass_fd(int socket, int sends, int *fd, uint64_t *bytes)
     return passed != (ssize_t)sizeof *bytes;
 }
 
-/* By pages, or, where their handles cannot be exported, by a segment of its own. */
+/* Opens an arena that exports pages; or, if handles of pages cannot be exported, a segment of the block's own. */
 static int open_arena(gpuarena **arena, gpuarena_request *request)
 {
     gpuarena_config config = GPUARENA_INIT;
@@ -87,7 +87,7 @@ static int exporter(int socket)
     for (at = 0; at < shared.paged_bytes && !failed; at += bytes) {
         if (gpuarena_export_fd(arena, block, at, &fd, &bytes)) return example_failed();
         failed = pass_fd(socket, 1, &fd, &bytes);
-        close(fd);                               /* the message has one of its own */
+        close(fd);                               /* the message holds a descriptor of its own */
     }
     failed = failed || read(socket, &answer, sizeof answer) != (ssize_t)sizeof answer;
     if (failed) return fprintf(stderr, "exporter: the importer is gone\n"), 1;
@@ -110,7 +110,7 @@ int main(int count, char **words)
     pid_t child = 0;
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends)) return perror("socketpair"), 1;
     if (one && pthread_create(&thread, NULL, importer_thread, &ends[1])) return perror("pthread_create"), 1;
-    if (!one) child = fork();                    /* before CUDA is used: it does not survive a fork */
+    if (!one) child = fork();                    /* before CUDA is used, because CUDA does not survive a fork */
     if (!one && child == 0) return close(ends[0]) || importer(ends[1]);
     if (!one) close(ends[1]);
     failed = exporter(ends[0]);

@@ -1,4 +1,4 @@
-/* What examples share: where their device comes from, bytes written to it and read back, a failure in words.
+/* The common parts of examples: their device, bytes written to it and read back, a failure in words.
    It must not hide a call of the library that an example is about. Used by examples/ alone.
    With the CUDA Toolkit this is CUDA; without (GPUARENA_NO_CUDA) a simulated GPU of 80 GiB stands in. */
 #ifndef EXAMPLES_EXAMPLE_H
@@ -11,7 +11,7 @@
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
 
-/* Prints why this thread's latest failed call failed: after what was tried, where that was the point, to stdout. */
+/* Prints why this thread's latest failed call failed. tried: the call, if its failure is the point of the example. */
 static inline void example_explain(FILE *out, const char *tried)
 {
     gpuarena_failure failure;
@@ -22,7 +22,7 @@ static inline void example_explain(FILE *out, const char *tried)
     fprintf(out, "%s\n", text);
 }
 
-/* For `return example_failed();` where a failure was not the point. */
+/* For `return example_failed();` if a failure was not expected. */
 static inline int example_failed(void)
 {
     example_explain(stderr, NULL);
@@ -32,13 +32,13 @@ static inline int example_failed(void)
 #ifndef GPUARENA_NO_CUDA
 #include <cuda_runtime_api.h>
 
-/* NULL, as in a configuration that names no driver: CUDA's current device. */
+/* NULL, the default of a configuration: CUDA's current device. */
 static inline const gpuarena_driver *example_driver(void)
 {
     return NULL;
 }
 
-/* Like cudaError_t, 0 is success; anything else is said. */
+/* Prints a failed call. Like for cudaError_t, 0 is success. */
 static inline int example_cuda(cudaError_t code, const char *call)
 {
     if (code) fprintf(stderr, "%s: %s\n", call, cudaGetErrorString(code));
@@ -80,7 +80,7 @@ static inline sim *example_machine(void)
     return machine;
 }
 
-/* A table that reaches the simulated device. It is all zero, and refused by gpuarena_create, where there is none. */
+/* The driver table of the simulated device. If there is none, it is all zero, and gpuarena_create refuses it. */
 static inline const gpuarena_driver *example_driver(void)
 {
     static gpuarena_driver driver;

@@ -6,7 +6,7 @@
 //     gpuarena_cxx::thrust_resource thrust::mr, for one stream
 //     gpuarena_cxx::pmr_resource    std::pmr, for memory that the host reads: backing pinned or managed
 // Each part is there if its library's header was found. One file of the program has gpuarena.h's implementation.
-// A resource is a reference: the arena must outlive it, and all that was allocated by it.
+// A resource is a reference: the arena must outlive it, and all memory that was allocated by it.
 // Used by 14_cxx.cc; tested by tests/real/examples.t.
 #ifndef GPUARENA_HPP
 #define GPUARENA_HPP
@@ -73,8 +73,8 @@ inline void *allocate(gpuarena *arena, std::size_t bytes, std::size_t alignment,
     return ptr;
 }
 
-// Owns an arena. What is still live when it ends is freed, after the work on it. An arena that has sub-arenas,
-// imports or a capture set then lives on without an owner.
+// Owns an arena. Blocks that are still live when it ends are freed, after the work on them. An arena that then has
+// sub-arenas, imports or a capture set lives on without an owner.
 class arena {
 public:
     explicit arena(const gpuarena_config &config) { check(gpuarena_create(&config, &handle_)); }
@@ -116,7 +116,7 @@ private:
 };
 
 #if __has_include(<cuda/memory_resource>)
-// Synchronous calls serve every stream, and their frees say that the GPU is done.
+// Memory of synchronous calls serves every stream, and must be freed only when the GPU is done with it.
 class resource {
 public:
     explicit resource(gpuarena *arena) noexcept : arena_(arena) {}
@@ -196,7 +196,7 @@ private:
 #if __has_include(<memory_resource>)
 class pmr_resource final : public std::pmr::memory_resource {
 public:
-    // The host writes what it allocates: refuses arenas whose memory only the device reaches.
+    // The host writes to this memory. Arenas whose memory only the device can access are refused.
     explicit pmr_resource(gpuarena *arena) : arena_(arena)
     {
         gpuarena_config config;
@@ -208,7 +208,7 @@ public:
 private:
     void *do_allocate(std::size_t bytes, std::size_t alignment) override
     {
-        // a block of no bytes has an address, too
+        // std::pmr wants an address even for no bytes
         return gpuarena_cxx::allocate(arena_, bytes ? bytes : 1, alignment, GPUARENA_ANY_STREAM);
     }
     void do_deallocate(void *ptr, std::size_t, std::size_t) override

@@ -1,11 +1,12 @@
 /* An observer, for you to copy: tells compute-sanitizer, by NVTX's memory extension, which memory an arena holds from
    the driver and which parts of it are blocks. An access to any other part is then an error of memcheck.
-   It must not know what the program is for. Used by 15_nvtx.c; tested by tests/real/nvtx.t, with a library in the
+   It must not know the program's purpose. Used by 15_nvtx.c; tested by tests/real/nvtx.t, with a library in the
    tool's place. Needs the headers of the CUDA Toolkit, and dlopen (-ldl before glibc 2.34), by which NVTX finds the
    tool. Include gpuarena.h before.
-     - A pool of NVTX is one allocation of the driver. So the backing must not be paged, whose blocks lie in many.
-     - A free is told when the program calls it. Work that the GPU still does with the block is blamed then: run the
-       program with CUDA_LAUNCH_BLOCKING=1. */
+     - A pool of NVTX is one allocation of the driver. The backing must therefore not be paged: a paged block lies in
+       many allocations.
+     - A free is told when the program calls it. Work that the GPU still does with the block then counts as an error:
+       run the program with CUDA_LAUNCH_BLOCKING=1. */
 #ifndef EXAMPLES_NVTX_H
 #define EXAMPLES_NVTX_H
 
@@ -66,7 +67,7 @@ static void nvtx_pool_end(nvtx_observer *self, const gpuarena_block *segment)
     free(pool);
 }
 
-/* A region is as long as was requested: what the arena rounds up to is nobody's. */
+/* A region has the requested bytes alone, so that an access to the bytes of rounding up is an error. */
 static void nvtx_alloc(nvtx_observer *self, const gpuarena_block *block)
 {
     nvtxMemVirtualRangeDesc_t range = nvtx_range(block->ptr, block->requested_bytes);

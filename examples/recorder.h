@@ -1,7 +1,7 @@
-/* A recorder, for you to copy: an observer that writes what a program asks of its arena as `gpuarena-trace 1`.
-   It must not know what the program is for. Used by 11_record.c; tested by tests/unit/arena/test_recorder.c.
+/* A recorder, for you to copy: an observer that writes a program's calls of its arena as `gpuarena-trace 1`.
+   It must not know the program's purpose. Used by 11_record.c; tested by tests/unit/arena/test_recorder.c.
    Include gpuarena.h before. Needs POSIX: -std=c99 needs _POSIX_C_SOURCE=200809L, unless GPUARENA_IMPLEMENTATION is
-   defined. Requests of 0 bytes are no blocks, and nobody is told of them. */
+   defined. Requests of 0 bytes make no blocks, and are not recorded. */
 #ifndef EXAMPLES_RECORDER_H
 #define EXAMPLES_RECORDER_H
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RECORDER_STREAMS = 1024 };                /* as many as replay has */
+enum { RECORDER_STREAMS = 1024 };                /* the most that replay takes */
 typedef struct recorder {
     FILE           *out;
     uint64_t        work_ns;                     /* GPU work of an allocation, and of a gpuarena_use; 0: replay's own
@@ -29,7 +29,7 @@ static unsigned recorder_stream(recorder *self, gpuarena_stream stream)
     return self->stream_count++;
 }
 
-/* One word: what has no name is its number. */
+/* Writes a tag as one word: its name, or its number if it has no name. */
 static void recorder_tag(recorder *self, uint32_t tag)
 {
     const char *name = gpuarena_tag_name(tag);
@@ -38,7 +38,7 @@ static void recorder_tag(recorder *self, uint32_t tag)
     for (; *name; name++) fputc(*name == ' ' ? '_' : *name, self->out);
 }
 
-/* A block's number in the trace is its serial, from 0: given once, and known to the block itself. */
+/* A block's number in the trace is its serial, from 0. A serial is given once, and every block knows its own. */
 static void recorder_alloc(recorder *self, const gpuarena_block *block)
 {
     unsigned stream = recorder_stream(self, block->stream);
@@ -62,8 +62,8 @@ static void recorder_use(recorder *self, const gpuarena_block *block, gpuarena_s
     fprintf(self->out, "w %u %u\nk %u %" PRIu64 " %" PRIu64 "\n", user, home, user, self->work_ns, block->serial - 1);
 }
 
-/* The arena's lock is held, so that calls come one after another, whatever threads they are from; the file's too, as
-   steps come without the former. */
+/* The arena's lock is held, so that calls from any threads come one after another. The file is locked, too, because
+   recorder_step is called without the arena's lock. */
 static void recorder_observe(gpuarena *arena, const gpuarena_action *action, void *user)
 {
     recorder *self = (recorder *)user;
@@ -72,7 +72,7 @@ static void recorder_observe(gpuarena *arena, const gpuarena_action *action, voi
     if (action->kind == GPUARENA_ACTION_ALLOC) recorder_alloc(self, &action->block);
     if (action->kind == GPUARENA_ACTION_FREE) recorder_free(self, &action->block, action->stream);
     if (action->kind == GPUARENA_ACTION_USE) recorder_use(self, &action->block, action->stream);
-    if (action->kind == GPUARENA_ACTION_RESIZE) {                /* as if another block of that size took its place */
+    if (action->kind == GPUARENA_ACTION_RESIZE) {                /* recorded as a free and a new block */
         recorder_free(self, &action->block, action->block.stream);
         recorder_alloc(self, &action->block);
     }
@@ -88,7 +88,7 @@ static gpuarena_result recorder_visit(const gpuarena_block *block, void *user)
     return GPUARENA_OK;
 }
 
-/* What is live already comes first. No other thread may use the arena meanwhile. */
+/* Begins a trace with the blocks that are live already. No other thread may use the arena meanwhile. */
 static gpuarena_result recorder_begin(recorder *self, gpuarena *arena, FILE *out, uint64_t work_ns)
 {
     gpuarena_result result;
@@ -101,13 +101,13 @@ static gpuarena_result recorder_begin(recorder *self, gpuarena *arena, FILE *out
     return result ? result : gpuarena_observe(arena, recorder_observe, self);
 }
 
-/* label: one word. From any thread. */
+/* Records the begin of a step. label: one word. Any thread may call this. */
 static void recorder_step(recorder *self, const char *label)
 {
     fprintf(self->out, "s %s\n", label);
 }
 
-/* 0: all of it was written. */
+/* Ends the trace. 0: all of it was written. */
 static int recorder_end(recorder *self, gpuarena *arena)
 {
     return gpuarena_observe(arena, NULL, NULL) || fflush(self->out) || ferror(self->out);

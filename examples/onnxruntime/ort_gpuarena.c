@@ -8,7 +8,7 @@
        session = onnxruntime.InferenceSession(model, providers=[("CUDAExecutionProvider", options)])
 
    ONNX Runtime then has no arena of its own. It names no stream, refuses user_compute_stream beside these options,
-   and frees memory whose work has not ended. So what is freed serves again only after the arena has waited for the
+   and frees memory whose work has not ended. Freed memory is therefore reused only after the arena has waited for the
    device, which it does when it would exceed its limit: set one.
    The arena is made at the first allocation, on the device that is current, and configured by GPUARENA_CONF. One
    arena serves all sessions of the process; it lives to its end. */
@@ -20,7 +20,7 @@
 
 #include "gpuarena.h"
 
-/* The provider's options. alloc: NULL where there is no memory, gpuarena_ort_why says why. */
+/* The provider's options. alloc returns NULL if there is no memory; gpuarena_ort_why says why. */
 void *gpuarena_ort_alloc(size_t bytes);
 void  gpuarena_ort_free(void *ptr);
 void  gpuarena_ort_empty_cache(void);
@@ -28,13 +28,13 @@ void  gpuarena_ort_empty_cache(void);
 /* The arena's statistics; all 0 before the first allocation. */
 void  gpuarena_ort_stats(gpuarena_stats *stats);
 
-/* The sentence of the last failure; "nothing has failed": there was none. */
+/* The sentence of the last failure; "nothing has failed" without one. */
 const char *gpuarena_ort_why(void);
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-static gpuarena *made;                           /* read under the lock, too: only so are its contents visible */
+static gpuarena *made;                           /* read under the lock, which makes its contents visible */
 
-/* The arena. make 1: it is made at the first use. NULL: there is none. */
+/* The arena. make 1: makes it at the first use. NULL: there is none. */
 static gpuarena *arena_of_all(int make)
 {
     gpuarena_config config = GPUARENA_INIT;

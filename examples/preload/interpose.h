@@ -1,4 +1,4 @@
-/* What both preload libraries need: the CUDA runtime's own functions behind those that the library replaces.
+/* The common part of both preload libraries: the CUDA runtime's own functions behind those that the library replaces.
    Include first. */
 #ifndef EXAMPLES_PRELOAD_INTERPOSE_H
 #define EXAMPLES_PRELOAD_INTERPOSE_H
@@ -50,8 +50,8 @@ static void interpose_find(void **slot, const char *name)
 /* CUDA 12.8 and later have it. */
 extern cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) __attribute__((weak));
 
-/* The device that memory for a stream is on: the stream's, or the current one where the runtime does not tell. -1:
-   there is none. */
+/* The device that memory for a stream is on: the stream's, or the current one if the runtime does not know the
+   stream's. -1: there is none. */
 static int interpose_device(cudaStream_t stream)
 {
     int device;

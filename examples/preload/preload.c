@@ -1,17 +1,17 @@
 /* libgpuarena-preload.so: cudaMalloc, cudaMallocAsync and their frees of a program that exists already come from an
-   arena for each device, without a line changed; cudaMemGetInfo tells what the arena may still give.
+   arena for each device, without a line changed; cudaMemGetInfo tells the memory that the arena may still give.
        LD_PRELOAD=build/libgpuarena-preload.so GPUARENA_CONF=limit=8G ./program
    At exit, and before cudaDeviceReset, a report goes to standard error, or to the file that GPUARENA_REPORT names.
-   Where no arena can be made, as with a wrong GPUARENA_CONF, standard error says why, and the runtime serves the
-   device.
+   If no arena can be made, for example with a wrong GPUARENA_CONF, standard error says why, and the runtime serves
+   the device.
    The program must use the shared libcudart (nvcc -cudart shared) of the version that this library was built with:
-   what is linked statically cannot be replaced.
-   Memory of paged arenas cannot be exported by cudaIpcGetMemHandle; with backing=segments,share=whole it can. Of
-   other devices only those reach it that peers=1+2 names, whatever cudaDeviceEnablePeerAccess says; with
+   functions that are linked statically cannot be replaced.
+   Memory of paged arenas cannot be exported by cudaIpcGetMemHandle; with backing=segments,share=whole it can. Only
+   the other devices that peers=1+2 names can access it, whatever cudaDeviceEnablePeerAccess says; with
    backing=segments that call suffices.
    cudaFree waits for the device, which CUDA forbids while a graph is captured, also in relaxed mode.
    Not replaced: managed, pinned and pitched memory, arrays, the program's own memory pools, and the driver's
-   functions: cuMemFree refuses what cudaMalloc gave. */
+   functions: cuMemFree refuses the memory of this cudaMalloc. */
 #include "interpose.h"
 #include <unistd.h>
 
@@ -19,19 +19,20 @@
 #define GPUARENA_IMPLEMENTATION
 #include "../../gpuarena.h"
 
-/* Calls of the runtime that the arena makes come back to this library, and pass through: this thread is inside. */
+/* The arena's own calls of the runtime come back to this library, which passes them on while a thread is inside. */
 static __thread int inside;
-static __thread cudaError_t last_code;           /* of what the arena refused: cudaGetLastError's, unless the
-                                                    runtime has one, which is later then */
+static __thread cudaError_t last_code;           /* the arena's last error, for cudaGetLastError; an error of the
+                                                    runtime is later, and goes first */
 
-/* cudaMalloc promises 256 bytes and gives 512, which programs rely on that bind its memory to textures. */
+/* cudaMalloc promises an alignment of 256 bytes and gives 512. Programs that bind its memory to textures rely on
+   that. */
 enum { DEVICES = 64, TEXTURE_ALIGNMENT = 512 };
 static struct {
     pthread_mutex_t lock;                        /* of creation and of cudaDeviceReset */
     gpuarena *arena[DEVICES];
     int refused[DEVICES];                        /* no arena could be made: the runtime serves that device */
-    uint64_t call_count;                         /* allocations and frees that would have reached the driver */
-    pid_t process;                               /* that made the arenas: a child of fork has no use of them */
+    uint64_t call_count;                         /* allocations and frees served in place of the driver */
+    pid_t process;                               /* process that made the arenas: a child of fork cannot use them */
 } preload = { PTHREAD_MUTEX_INITIALIZER, { NULL }, { 0 }, 0, 0 };
 
 INTERPOSED(cudaMalloc, (void **, size_t));
@@ -44,7 +45,7 @@ INTERPOSED(cudaDeviceReset, (void));
 INTERPOSED(cudaGetLastError, (void));
 INTERPOSED(cudaPeekAtLastError, (void));
 
-/* Why this thread's latest call failed. */
+/* Prints why this thread's latest call failed. */
 static void say_failure(void)
 {
     gpuarena_failure failure;
@@ -60,7 +61,7 @@ static gpuarena *make_arena(int device)
     gpuarena_driver driver = GPUARENA_INIT;
     gpuarena *arena = NULL;
     const char *text = getenv("GPUARENA_CONF");
-    if (text) (void)gpuarena_config_parse(text, &config, NULL, 0);       /* creation says what is wrong with it */
+    if (text) (void)gpuarena_config_parse(text, &config, NULL, 0);       /* creation reports a mistake in it */
     if (!config.alignment && config.debug != GPUARENA_DEBUG_PASSTHROUGH) config.alignment = TEXTURE_ALIGNMENT;
     snprintf(config.name, sizeof config.name, "device %d", device);
     config.driver = &driver;
@@ -68,7 +69,8 @@ static gpuarena *make_arena(int device)
     return arena;
 }
 
-/* The arena of the stream's device, or for ANY_STREAM of the current one. NULL: there is none. With `inside`. */
+/* The arena of the stream's device, or for ANY_STREAM of the current one. NULL: there is none. Call with `inside`
+   set. */
 static gpuarena *arena_of(gpuarena_stream stream)
 {
     gpuarena *arena;
@@ -108,7 +110,7 @@ static cudaError_t code_of(gpuarena_result result)
     return result == GPUARENA_OK ? cudaSuccess : set_last(refusal(result));
 }
 
-/* Allocates from an arena, as arena_of has it. 0: there is none, and the runtime is to be asked. */
+/* Allocates from the arena of arena_of. 0: there is none, and the runtime must be called. */
 static int allocate(void **ptr, size_t bytes, gpuarena_stream stream, cudaError_t *code)
 {
     gpuarena *arena;
@@ -160,7 +162,7 @@ static cudaError_t wait_for(const gpuarena *arena)
     return code;
 }
 
-/* The runtime's cudaFree waits for all work on the memory; so does this one. */
+/* Like the runtime's cudaFree, this one waits for all work on the memory. */
 EXPORTED cudaError_t cudaFree(void *ptr)
 {
     gpuarena *arena = owner_of(ptr);
@@ -170,7 +172,7 @@ EXPORTED cudaError_t cudaFree(void *ptr)
     return code ? code : release(arena, ptr, GPUARENA_ANY_STREAM);
 }
 
-/* In a capture such an allocation is a node of the graph: the runtime's business. */
+/* Tells whether the stream is captured. The runtime then makes an allocation a node of the graph. */
 static int is_captured(cudaStream_t stream)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -184,7 +186,7 @@ EXPORTED cudaError_t cudaMallocAsync(void **ptr, size_t bytes, cudaStream_t stre
     return REAL(cudaMallocAsync)(ptr, bytes, stream);
 }
 
-/* A graph frees only what it allocated, and that is not the arena's. */
+/* A captured free is refused: a graph frees only memory that it allocated, which is never the arena's. */
 EXPORTED cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
 {
     gpuarena *arena = owner_of(ptr);
@@ -192,7 +194,7 @@ EXPORTED cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
     return is_captured(stream) ? set_last(cudaErrorInvalidValue) : release(arena, ptr, stream);
 }
 
-/* These names are what code compiled for the per-thread default stream calls. */
+/* Code compiled for the per-thread default stream calls these names. */
 EXPORTED cudaError_t cudaMallocAsync_ptsz(void **ptr, size_t bytes, cudaStream_t stream)
 {
     return cudaMallocAsync(ptr, bytes, own_stream(stream));
@@ -203,8 +205,8 @@ EXPORTED cudaError_t cudaFreeAsync_ptsz(void *ptr, cudaStream_t stream)
     return cudaFreeAsync(ptr, own_stream(stream));
 }
 
-/* Free is what the program can still allocate: what the device has free beside the headroom, and what the arena
-   keeps, within the limit and no more than the device has, where the arena's memory is the host's. */
+/* The free bytes are those that the program can still allocate: the device's free bytes without the headroom, and the
+   arena's idle ones, within the limit. They never exceed the device's total, which an arena in host memory could. */
 EXPORTED cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
     cudaError_t code = REAL(cudaMemGetInfo)(free_bytes, total_bytes);
@@ -229,7 +231,7 @@ EXPORTED cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
     return code;
 }
 
-/* The runtime knows nothing of what the arena refused, and the arena wants to know nothing of that. */
+/* The runtime does not know the arena's errors; they are added here. The arena's own calls do not see them. */
 EXPORTED cudaError_t cudaPeekAtLastError(void)
 {
     cudaError_t code = REAL(cudaPeekAtLastError)();
@@ -244,7 +246,7 @@ EXPORTED cudaError_t cudaGetLastError(void)
     return code;
 }
 
-/* Every arena forgets the stream: its handle may come back as another one's. */
+/* Every arena forgets the stream, because its handle may come back as another stream's. */
 EXPORTED cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     int device;
@@ -269,7 +271,7 @@ static void report(FILE *out, int device)
             stats.live_bytes);
 }
 
-/* What GPUARENA_REPORT names, or standard error. NULL: it cannot be opened, as is said. */
+/* Opens the file that GPUARENA_REPORT names, or standard error. NULL: it cannot be opened; the reason is printed. */
 static FILE *report_open(void)
 {
     const char *path = getenv("GPUARENA_REPORT");
@@ -283,7 +285,7 @@ static void report_close(FILE *out)
     if (out != stderr && fclose(out)) perror(getenv("GPUARENA_REPORT"));
 }
 
-/* All memory of the device is gone with its context: its arena ends first, and is reported as it was. */
+/* The device's memory ends with its context. Its arena is therefore reported and ended first. */
 EXPORTED cudaError_t cudaDeviceReset(void)
 {
     FILE *out;
@@ -303,7 +305,7 @@ EXPORTED cudaError_t cudaDeviceReset(void)
     return REAL(cudaDeviceReset)();
 }
 
-/* The runtime may have shut down by now: nothing is freed. */
+/* Reports at the end of the process. Nothing is freed, because the runtime may have shut down by now. */
 __attribute__((destructor)) static void preload_end(void)
 {
     FILE *out;

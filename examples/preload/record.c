@@ -1,22 +1,22 @@
-/* libgpuarena-record.so: writes what an existing program asks of cudaMalloc, cudaMallocAsync and their frees as a
-   trace that `stress run -w replay:FILE` plays to every policy: what would this program need, and what would a
-   pool save, without a line changed.
+/* libgpuarena-record.so: writes an existing program's calls of cudaMalloc, cudaMallocAsync and their frees as a
+   trace, without a line changed. `stress run -w replay:FILE` plays it to every policy, and shows the memory that the
+   program would need and the savings of a pool.
        LD_PRELOAD=build/libgpuarena-record.so GPUARENA_TRACE=mine.trace ./program
    GPUARENA_TRACE: the file (gpuarena-PID.trace), of one process at a time. Children that it forks after its first
-   allocation are not recorded. Streams that wait for others' events are. What kernels use is not known. All devices
-   count as one, and so do the default streams of threads (nvcc --default-stream per-thread). The program must use the
-   shared libcudart (nvcc -cudart shared). */
+   allocation are not recorded. Waits of streams for other streams' events are recorded. The blocks that kernels use
+   are not known. All devices count as one, and so do the default streams of threads (nvcc --default-stream
+   per-thread). The program must use the shared libcudart (nvcc -cudart shared). */
 #include "interpose.h"
 #include <errno.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A live block, or an event that was recorded: then the stream is the one it was recorded on. */
+/* A live block, or a recorded event, whose stream is the one it was recorded on. */
 typedef struct item { const void *ptr; uint64_t number; unsigned stream; int device; size_t bytes; } item;
-/* By a hash of ptr; linear probing; NULL: empty. */
+/* A hash table by ptr, with linear probing; ptr NULL: empty. */
 typedef struct table { item *items; size_t room, count; } table;
-enum { STREAMS = 1024 };                         /* as many as replay has; more count as the default stream */
+enum { STREAMS = 1024 };                         /* the most of replay; further ones count as the default stream */
 static struct {
     pthread_mutex_t lock;                        /* of all that follows */
     FILE *out;
@@ -52,10 +52,10 @@ static void after_fork(void)
     pthread_mutex_unlock(&trace.lock);
 }
 
-/* A child of fork may write nothing. */
+/* A child of fork must not write to the trace. */
 static void in_child(void)
 {
-    if (trace.out) {                             /* else the file stays locked as long as this child lives */
+    if (trace.out) {                             /* left open, it would stay locked as long as this child lives */
         (void)fclose(trace.out);
         trace.out = NULL;
         trace.failed = 1;
@@ -63,8 +63,8 @@ static void in_child(void)
     pthread_mutex_unlock(&trace.lock);
 }
 
-/* Opens the file and empties it, unless another process writes it: then errno is EWOULDBLOCK. What is no file, such
-   as a pipe, has no length, and no lock. */
+/* Opens the file and empties it. If another process writes it, the answer is NULL, and errno is EWOULDBLOCK. A path
+   that is no regular file, such as a pipe, is neither locked nor emptied. */
 static FILE *open_file(const char *path)
 {
     struct stat found;
@@ -78,8 +78,8 @@ static FILE *open_file(const char *path)
     return NULL;
 }
 
-/* 1: the file is open, its first line written: each line at once, for a program that aborts, or becomes another by
-   exec, has no end at which a buffer would be written. With the lock. */
+/* Opens the file at the first call, and writes its first line. 1: the file is open. Each line is written at once,
+   because a program that aborts or calls exec has no end at which a buffer would be written. Call with the lock. */
 static int is_open(void)
 {
     const char *path = getenv("GPUARENA_TRACE");
@@ -96,7 +96,7 @@ static int is_open(void)
     return 1;
 }
 
-/* 0: the default stream, by either of its names. */
+/* The number of a stream; 0: the default stream, by either of its names. */
 static unsigned number_of(cudaStream_t stream)
 {
     unsigned number;
@@ -115,7 +115,7 @@ static item *place_of(const table *self, const void *ptr)
     return &self->items[at];
 }
 
-/* Room for one more: 0 for lack of memory. */
+/* Makes room for one more item. 0: there is no memory. */
 static int grow(table *self)
 {
     table old = *self;
@@ -131,7 +131,7 @@ static int grow(table *self)
     return 1;
 }
 
-/* Instead of what the table has of the same address. */
+/* Adds an item, or replaces the table's item of that address. */
 static void put(table *self, const item *made)
 {
     if (!grow(self)) {
@@ -157,14 +157,14 @@ static void drop(item *gone)
     }
 }
 
-/* The end of a block, of which no other stream is told. */
+/* Records the end of a block on its own stream. */
 static void end_block(item *gone)
 {
     fprintf(trace.out, "f %" PRIu64 "\n", gone->number);
     drop(gone);
 }
 
-/* Of an address that comes again, what was there has ended unseen: by cuMemFree, say. */
+/* Records a new block. If its address is known already, the old block has ended unseen, for example by cuMemFree. */
 static void begin_block(item made)
 {
     item *gone = trace.blocks.room ? place_of(&trace.blocks, made.ptr) : NULL;
@@ -186,7 +186,8 @@ static void note_alloc(const void *ptr, size_t bytes, cudaStream_t stream)
     pthread_mutex_unlock(&trace.lock);
 }
 
-/* on_own: on the stream of the allocation, for cudaFree is on all streams. What was freed; ptr NULL: nothing. */
+/* Records a free, and returns the freed block; ptr NULL: there was none. on_own: the free is recorded on the stream
+   of the allocation, because cudaFree is on all streams. */
 static item note_free(const void *ptr, cudaStream_t stream, int on_own)
 {
     item gone = { NULL, 0, 0, 0, 0 }, *found;
@@ -203,8 +204,8 @@ static item note_free(const void *ptr, cudaStream_t stream, int on_own)
     return gone;
 }
 
-/* What a free did: where the runtime refused it, it is as if another block of that size had taken the block's place,
-   but for the end of the process, when all memory goes. */
+/* Corrects a free that the runtime refused: a new block of that size is recorded in its place. At the end of the
+   process nothing is corrected, because all memory is freed then. */
 static void note_freed(const item *gone, cudaError_t code)
 {
     if (!gone->ptr || code == cudaSuccess || code == cudaErrorCudartUnloading) return;
@@ -219,7 +220,8 @@ static int by_number(const void *left, const void *right)
     return (first->number > second->number) - (first->number < second->number);
 }
 
-/* All memory of a device is gone: in the order of allocation, which is the same in every run as addresses are not. */
+/* Records that all memory of a device is freed, in the order of allocation, which is equal in every run, unlike
+   addresses. */
 static void note_reset(int device)
 {
     size_t at, count = 0;
@@ -262,7 +264,7 @@ EXPORTED cudaError_t cudaMalloc(void **ptr, size_t bytes)
     return code;
 }
 
-/* A free is written first: once the runtime has the memory, another thread may get its address. */
+/* The free is recorded before it is made: once the runtime has the memory, another thread may get its address. */
 EXPORTED cudaError_t cudaFree(void *ptr)
 {
     item gone = note_free(ptr, NULL, 1);
@@ -318,7 +320,7 @@ EXPORTED cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle
     return code;
 }
 
-/* These names are what code compiled for the per-thread default stream calls. */
+/* Code compiled for the per-thread default stream calls these names. */
 EXPORTED cudaError_t cudaMallocAsync_ptsz(void **ptr, size_t bytes, cudaStream_t stream)
 {
     return cudaMallocAsync(ptr, bytes, own_stream(stream));

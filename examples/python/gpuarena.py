@@ -12,8 +12,8 @@
 
 A stream is a handle as an integer, an object of cuda.core, CuPy, Numba or PyTorch, or None for the default stream.
 The library is looked for in GPUARENA_LIBRARY, beside this file, in build/ two folders up, and where make install
-puts it. The allocator for CuPy ran on the simulated device: CuPy 14.2.0, whose module of runtime calls was linked anew,
-since its packages have a CUDA runtime of their own. The resource for RMM was never run.
+puts it. The allocator for CuPy ran on the simulated device: CuPy 14.2.0, whose module of runtime calls was linked
+anew, since its packages have a CUDA runtime of their own. The resource for RMM was never run.
 """
 import contextlib
 import ctypes
@@ -39,7 +39,7 @@ def _load():
 
 
 class _Whole:
-    """A number of C: what does not fit is refused, where ctypes alone would cut it off."""
+    """A number of C: a number that does not fit is refused, which ctypes alone would cut off."""
 
     def __init__(self, kind, least, most):
         self.kind, self.least, self.most = kind, least, most
@@ -51,7 +51,7 @@ class _Whole:
 
 
 class _Address(_Whole):
-    """An address or a handle of a stream; None, and what is a pointer of C already, as it is."""
+    """An address or a handle of a stream. None, and a pointer of C, are passed on unchanged."""
 
     def from_param(self, number):
         return number if number is None or isinstance(number, self.kind) else super().from_param(number)
@@ -122,7 +122,7 @@ def _handle(stream):
 class Arena:
     """A pool of device memory with a limit. conf: keys of GPUARENA_CONF. parent: an arena whose limit counts, too.
 
-    It holds its memory until it is closed, by close or a with block, or the process ends."""
+    An arena holds its memory until it is closed, by close or a with block, or the process ends."""
 
     def __init__(self, conf="", device=-1, name="python", parent=None):
         arena = _pointer()
@@ -142,7 +142,7 @@ class Arena:
         return ptr.value or 0
 
     def free(self, ptr, stream=_OWN_STREAM):
-        """Gives it back in the order of a stream: by default its allocation's. Further streams were named to use."""
+        """Gives a block back in the order of a stream, by default its allocation's. For further streams see use."""
         _check(_lib.gpuarena_free(self._arena, ptr, _handle(stream)))
 
     def use(self, ptr, stream):
@@ -150,11 +150,11 @@ class Arena:
         _check(_lib.gpuarena_use(self._arena, ptr, _handle(stream)))
 
     def forget(self, stream):
-        """Before a stream is destroyed."""
+        """Call it before a stream is destroyed."""
         _check(_lib.gpuarena_forget(self._arena, _handle(stream)))
 
     def trim(self, keep=0):
-        """Gives idle memory back to the driver down to so much reserved; how much it gave."""
+        """Gives idle memory back to the driver until only `keep` bytes are reserved. Returns the bytes given back."""
         released = _u64()
         _check(_lib.gpuarena_trim(self._arena, keep, ctypes.byref(released)))
         return released.value
@@ -172,7 +172,7 @@ class Arena:
         _lib.gpuarena_reset_peaks(self._arena)
 
     def report(self, json=False):
-        """What is where, as text for people or as JSON."""
+        """The arena's sums and its memory, as text for people or as JSON."""
         pieces = []
 
         @_WRITE
@@ -188,7 +188,7 @@ class Arena:
 
     @contextlib.contextmanager
     def capture(self, stream, set=0):
-        """Allocations of a stream meanwhile belong to a capture set, whose number it yields. See release_capture."""
+        """Allocations of a stream in the block belong to a capture set. Yields its number, for release_capture."""
         number = _amount.from_param(set)
         _check(_lib.gpuarena_capture_begin(self._arena, _handle(stream), ctypes.byref(number)))
         try:
@@ -197,7 +197,7 @@ class Arena:
             _check(_lib.gpuarena_capture_end(self._arena, _handle(stream)))
 
     def release_capture(self, set):
-        """The set's graphs are gone and the GPU is done with them."""
+        """Call it when the set's graphs are gone and the GPU is done with them."""
         _check(_lib.gpuarena_capture_release(self._arena, set, _ANY_STREAM))
 
     def close(self):
@@ -213,7 +213,7 @@ class Arena:
         try:
             self.close()
         except Error:
-            if kind is None:                     # else what ended the block is said, not that it left blocks
+            if kind is None:                     # an exception of the block goes before an error of close
                 raise
 
 
@@ -241,7 +241,7 @@ def cuda_core_resource(arena, device=None):
 
 
 def cupy_allocator(arena):
-    """For cupy.cuda.set_allocator: memory for the stream that is current when it is asked for."""
+    """For cupy.cuda.set_allocator: allocates for the stream that is current at the call."""
     import cupy
 
     def malloc(size, device):

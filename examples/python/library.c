@@ -1,5 +1,5 @@
-/* gpuarena as a shared library, for languages that load one: all functions of the header, and a few beside them that
-   keep structs on this side. make build/libgpuarena.so; gpuarena.py uses it. */
+/* gpuarena as a shared library, for languages that load one: all functions of the header, and a few more that keep
+   structs on this side. make build/libgpuarena.so; gpuarena.py uses it. */
 #define _POSIX_C_SOURCE 200809L
 #define GPUARENA_IMPLEMENTATION
 #include <cuda_runtime_api.h>
@@ -7,14 +7,16 @@
 
 #include "gpuarena.h"
 
-/* An arena on a CUDA device (-1: the current one; of a parent: its device), configured by a text such as "limit=4G".
-   What GPUARENA_CONF says applies to keys that the text leaves out. */
+/* Creates an arena on a CUDA device (-1: the current one; with a parent: the parent's), configured by a text such as
+   "limit=4G". GPUARENA_CONF applies to keys that the text leaves out. */
 gpuarena_result gpuarena_create_from(int device, const char *text, const char *name, gpuarena *parent,
                                      gpuarena **arena);
-/* The names of all statistics with a space between them, and the values in their order. NULL: how many there are. */
+/* gpuarena_stats_names returns the names of all statistics with a space between them. gpuarena_stats_values writes
+   the values in that order, and returns their number; values NULL: it only returns the number. */
 const char *gpuarena_stats_names(void);
 size_t gpuarena_stats_values(const gpuarena *arena, uint64_t *values);
-/* The sentence of the last failure, of the arena or (NULL) of this thread; and its reason, "none" among them. */
+/* Writes the sentence of the last failure, of the arena or (NULL) of this thread. Returns the name of its reason,
+   which may be "none". */
 const char *gpuarena_failure_of(const gpuarena *arena, char *text, size_t bytes);
 
 gpuarena_result gpuarena_create_from(int device, const char *text, const char *name, gpuarena *parent,

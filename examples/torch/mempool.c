@@ -7,8 +7,8 @@
  *
  * Configuration: GPUARENA_CONF, such as GPUARENA_CONF=limit=8G. All pools of a device share its arena and its limit.
  *
- * PyTorch asks for whole segments here, of 2 MiB and more, and cuts them itself. So the arena bounds and counts what
- * pools hold, reports it, and passes pages on from a pool that ended to the next one. What it cannot do:
+ * PyTorch asks for whole segments here, of 2 MiB and more, and cuts them itself. The arena therefore bounds, counts
+ * and reports the memory that pools hold, and passes pages on from a pool that ended to the next one. Limitations:
  *   - It does not see tensors: their fragmentation, and PyTorch's statistics of them, stay PyTorch's.
  *   - PyTorch gives a segment back when its pool ends, or when it empties its cache before an OutOfMemoryError.
  *   - That error has PyTorch's text, without the arena's sentence: an allocation can only answer NULL.
@@ -63,7 +63,7 @@ EXPORT void gpuarena_mempool_free(void *ptr, size_t bytes, int device, cudaStrea
     if (ptr) (void)gpuarena_free(gpuarena_owner(ptr), ptr, GPUARENA_OWN_STREAM);
 }
 
-/* Live bytes in pools of a device, and what the arena holds of it; reserved_bytes may be NULL. */
+/* Returns the live bytes in pools of a device. *reserved_bytes: the bytes that the arena holds of it; may be NULL. */
 EXPORT unsigned long long gpuarena_mempool_bytes(int device, unsigned long long *reserved_bytes)
 {
     gpuarena_stats stats = GPUARENA_INIT;
@@ -76,7 +76,7 @@ EXPORT unsigned long long gpuarena_mempool_bytes(int device, unsigned long long 
     return stats.live_bytes;
 }
 
-/* Why this thread's latest allocation failed: text that is valid until its next call. */
+/* Says why this thread's latest allocation failed. The text is valid until the thread's next call. */
 EXPORT const char *gpuarena_mempool_why(void)
 {
     static __thread char text[512];

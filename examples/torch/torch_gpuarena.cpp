@@ -8,8 +8,8 @@
 // set_per_process_memory_fraction, record_stream, empty_cache, MemPool, CUDA graphs.
 // Not served, and raised as PyTorch raises it: sharing between processes, checkpoints of pools (cudagraph trees of
 // torch.compile), user metadata. Of statistics by pool and by size class there is only "all"; counts have no peaks.
-// Freed memory is inactive, as what waits for its own stream alone is in PyTorch: the arena does not tell it apart from
-// what waits for streams that were recorded.
+// All freed memory is inactive, like memory that waits for its own stream alone in PyTorch: the arena does not tell
+// such memory apart from memory that waits for recorded streams.
 // Compiled with PyTorch 2.9 and 2.15, between which signatures changed: functions without `override` have both forms.
 #define GPUARENA_IMPLEMENTATION
 #include "gpuarena.h"
@@ -45,7 +45,7 @@ void check(gpuarena_result result) {
 
 void drop(void* ptr);
 
-// ---- what torch.cuda.memory._record_memory_history keeps, told by the arena's observer
+// ---- The data of torch.cuda.memory._record_memory_history, told by the arena's observer
 
 struct History {
   std::mutex mutex;
@@ -61,7 +61,7 @@ struct History {
   }
 };
 
-auto& history = *new History;  // never destroyed, as the allocator below
+auto& history = *new History;  // never destroyed, like the allocator below
 thread_local Context calling;  // gathered before the arena's lock is taken
 
 void keep(TraceEntry::Action action, const gpuarena_action* told, DeviceIndex device) {
@@ -86,7 +86,7 @@ void observe(gpuarena*, const gpuarena_action* told, void* user) {
     case GPUARENA_ACTION_FREE:
       history.live.erase(told->block.ptr);
       keep(TraceEntry::FREE_REQUESTED, told, device);
-      keep(TraceEntry::FREE_COMPLETED, told, device);  // from here on the arena gives it again, in its streams' order
+      keep(TraceEntry::FREE_COMPLETED, told, device);  // from here on the arena may reuse it, in its streams' order
       break;
     case GPUARENA_ACTION_GROW: keep(TraceEntry::SEGMENT_MAP, told, device); break;
     case GPUARENA_ACTION_RELEASE: keep(TraceEntry::SEGMENT_UNMAP, told, device); break;
@@ -97,14 +97,14 @@ void observe(gpuarena*, const gpuarena_action* told, void* user) {
   }
 }
 
-// ---- private pools: what is allocated while one is open belongs to a capture set
+// ---- Private pools: memory that is allocated while a pool is open belongs to a capture set
 
 struct Pool {
   int uses = 0;
   uint64_t set = 0;
   uint64_t opened = 0;  // its number among the pools that were opened; 0: it is not open
   std::function<bool(cudaStream_t)> filter;
-  std::set<cudaStream_t> streams;  // that are in the set now
+  std::set<cudaStream_t> streams;  // streams that are in the set now
 };
 
 struct Device {
@@ -112,7 +112,7 @@ struct Device {
   double fraction = 1.0;
   std::atomic<uint64_t> ooms{0};
   std::atomic<int> open_pools{0};
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // of the members below
   std::map<MempoolId_t, Pool> pools;
   uint64_t opened = 0;
   gpuarena_stats since{};  // when the accumulated statistics were reset
@@ -375,7 +375,7 @@ struct Allocator final : Base {
 // Never destroyed: PyTorch's last tensors outlive static objects.
 auto& self = *new std::shared_ptr<Allocator>;
 
-// PyTorch frees on the stream of the allocation; recordStream named the others before.
+// PyTorch frees on the stream of the allocation; recordStream has named all other streams before.
 void drop(void* ptr) {
   if (!ptr) return;
   gpuarena* owner = gpuarena_owner(ptr);
@@ -384,7 +384,7 @@ void drop(void* ptr) {
   TORCH_WARN("gpuarena: ", owner ? why() : "not memory of an arena");
 }
 
-// Blocks side by side that have memory are a segment; so is each run of a paged arena's pages.
+// Adjacent blocks that have memory form a segment, and so does each run of a paged arena's pages.
 gpuarena_result add_block(const gpuarena_block* block, void* user) {
   auto& segments = *(std::vector<SegmentInfo>*)user;
   size_t address = (size_t)block->ptr;
@@ -410,7 +410,7 @@ gpuarena_result add_block(const gpuarena_block* block, void* user) {
 
 }  // namespace
 
-// 0, or 1 and a line on stderr: CUDA was used already.
+// Installs the allocator. 0, or 1 and a line on stderr: CUDA was used already.
 extern "C" __attribute__((visibility("default"))) int gpuarena_torch_install() {
   try {
     auto made = std::make_shared<Allocator>();
@@ -423,7 +423,8 @@ extern "C" __attribute__((visibility("default"))) int gpuarena_torch_install() {
   }
 }
 
-// The arena's own statistics, a line "field value" each, of which torch.cuda has some. 1: no such device, too long.
+// Writes the arena's own statistics, a line "field value" each; torch.cuda has only some of them. 1: there is no such
+// device, or the text is too long.
 extern "C" __attribute__((visibility("default"))) int gpuarena_torch_stats(int device, char* text, size_t bytes) {
   gpuarena_stats s;
   size_t length = 0;

@@ -40,7 +40,7 @@ static int cli_is_value(const char *part)
     return isdigit((unsigned char)*part) && (part[end] == ',' || !part[end]);
 }
 
-/* Length of the item at text: up to the comma that the next item follows. */
+/* The length of the item that text begins with. The comma before the next item ends it. */
 static size_t cli_item_length(const char *text)
 {
     size_t length = strcspn(text, ",");
@@ -70,7 +70,7 @@ static int cli_add_items(const char *option, cli_value *value, const char *text,
     for (key = first; text[key - 1] != '=';) key--;
     for (end = first; text[end] && cli_is_value(text + end + 1);) end += 1 + strcspn(text + end + 1, ",");
     size_t room = strlen(text) + 1;
-    char *one = program_need(room, 1);           /* with one of the values of the first list */
+    char *one = program_need(room, 1);           /* the text with one value in place of its first list */
     int failed = 0;
     for (from = key; from < end && !failed; from = to + 1) {
         to = from + strcspn(text + from, ",");
@@ -98,7 +98,7 @@ static int cli_check_item(const char *option, const char *plain, const char *tex
 }
 
 /* Adds the items of a list to value->items: `NAME` or `NAME:key=value,key=value`, separated by commas. plain: the
-   name that keys without one may be meant for; NULL: there is none. */
+   name suggested for keys that stand without a name; NULL: there is none. */
 static int cli_split_list(const char *option, const char *plain, const char *text, cli_value *value, problem *why)
 {
     for (;;) {
@@ -142,7 +142,7 @@ static int cli_read_value(const cli_option *option, const char *text, cli_value 
     if (!*text)
         return problem_set(why, EXIT_USAGE, "--%s: expected %s, found nothing", option->name, option->argument);
     value->text = text;
-    value->number = 0;                           /* that of one given before does not count */
+    value->number = 0;                           /* the number of an earlier use of the option does not count */
     switch (option->kind) {
     case CLI_COUNT_OR_AUTO:
     case CLI_NUMBER:
@@ -178,7 +178,8 @@ static int cli_read_value(const cli_option *option, const char *text, cli_value 
     return 0;
 }
 
-/* One option; inline_text: what follows the '=' or the letter, or NULL. *at moves past an argument of its own. */
+/* Takes one option. inline_text is the text behind the '=' or the letter, or NULL. *at moves past an argument that
+   is a word of its own. */
 static int cli_take(cli *self, size_t index, const char *inline_text, int argc, char *const *argv, int *at,
                     problem *why)
 {

@@ -1,13 +1,13 @@
 /* The command line: one option table -> parsing, --help with defaults, repro lines; sizes and lists.
-   It must not know what a workload, policy or device is: those are texts here. A new option is one row here. */
+   It must not know workloads, policies or devices: their names are plain text here. A new option is one row here. */
 #ifndef STRESS_BASE_CLI_H
 #define STRESS_BASE_CLI_H
 
 #include "program.h"
 
 /* X(ID, heading of --help or NULL: as the row above, name, letter or 0, kind, argument as help shows it, default or
-   NULL, least, most, effect on results, commands that take it, summary). The default is read as an argument is.
-   ROWS are the commands that make rows of workloads and policies, WORK all that run them. */
+   NULL, least, most, effect on results, commands that take it, summary). A default is parsed like an argument.
+   CLI_ROWS are the commands that make rows of workloads and policies; CLI_WORK are all commands that run them. */
 #define CLI_ROWS "run|capacity|batch"
 #define CLI_WORK CLI_ROWS "|shrink"
 #define CLI_OPTIONS(X) \
@@ -94,18 +94,18 @@ typedef enum cli_id {
 typedef enum cli_kind {
     CLI_FLAG,
     CLI_NUMBER,                                  /* decimal, from the row's least to its most */
-    CLI_COUNT_OR_AUTO,                           /* the same, or the word auto, which is 0: least is 1 */
+    CLI_COUNT_OR_AUTO,                           /* a NUMBER of at least 1, or the word auto, which is 0 */
     CLI_SIZE,                                    /* bytes: slice_size */
     CLI_SHARE,                                   /* 2%, 0.5%: in millionths; up to 100% */
-    CLI_TEXT, CLI_CHOICE,                        /* anything but nothing; one of the row's argument, separated by | */
+    CLI_TEXT, CLI_CHOICE,                        /* any text but ""; one of the argument's words, a | between them */
     CLI_LIST, CLI_REPEAT                         /* items by the list grammar, all together; one text each time */
 } cli_kind;
 
 typedef enum cli_effect {                        /* of an option on results */
     CLI_NO_EFFECT,
-    CLI_SHAPES_SWEEP,                            /* which rows there are, and what of them is measured */
+    CLI_SHAPES_SWEEP,                            /* selects the rows and their measurements */
     CLI_SHAPES_RESULTS,                          /* belongs into a repro line when given */
-    CLI_SHAPES_SIMULATION                        /* so does this; a CUDA device has nothing of the kind */
+    CLI_SHAPES_SIMULATION                        /* belongs into it, too, but does not apply to a CUDA device */
 } cli_effect;
 
 typedef struct cli_option {
@@ -118,7 +118,7 @@ typedef struct cli_option {
     uint64_t    least;                           /* NUMBER, SIZE */
     uint64_t    most;                            /* NUMBER; 0: none */
     cli_effect  effect;
-    const char *commands;                        /* that take it, a | between them */
+    const char *commands;                        /* the commands that take it, a | between them */
     const char *summary;
 } cli_option;
 extern const cli_option cli_options[CLI_COUNT];              /* by cli_id */
@@ -126,13 +126,13 @@ extern const cli_option cli_options[CLI_COUNT];              /* by cli_id */
 typedef struct cli_value {
     int         given;
     uint64_t    number;                          /* NUMBER, SIZE */
-    const char *text;                            /* as written; NULL: neither given nor a default */
+    const char *text;                            /* the written text; NULL: neither given nor a default */
     char      **items;                           /* LIST, REPEAT */
     size_t      item_count;
 } cli_value;
 
 typedef struct cli {
-    const char *const *argv;                     /* as main got it */
+    const char *const *argv;                     /* main's */
     const char *command;                         /* "" if none was given */
     cli_value   words;                           /* after the command */
     cli_value   values[CLI_COUNT];
@@ -142,7 +142,7 @@ typedef struct cli {
 int  cli_parse(cli *self, int argc, char *const *argv, problem *why);
 void cli_free(cli *self);
 void cli_help(FILE *out);                        /* options by group, from the table */
-void cli_help_option(FILE *out, const cli_option *option);       /* one of them */
+void cli_help_option(FILE *out, const cli_option *option);       /* the line of one option */
 
 /* One word of a command line, quoted for a POSIX shell where that is needed. */
 void cli_print_word(FILE *out, const char *word);

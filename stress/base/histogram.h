@@ -22,20 +22,21 @@ uint64_t histogram_upper(size_t bucket);         /* largest value of a bucket */
 
 /* Nearest rank, reported as its bucket's upper end but never above max; per_mille 1..1000. Empty histogram: 0. */
 uint64_t histogram_percentile(const histogram *self, unsigned per_mille);
-/* Whether there are ten samples above that percentile: with fewer it says nothing that max does not. */
+/* Tells whether at least ten samples lie above that percentile. With fewer it adds nothing to max. */
 int      histogram_supports(const histogram *self, unsigned per_mille);
 
 /* ---- How long calls take */
 
 typedef struct latencies {
     histogram allocs, frees;
-    histogram hits, misses;                      /* the allocs apart: without or with a call of the driver */
+    histogram hits, misses;                      /* the allocs without and with a driver call */
 } latencies;
 
 void latencies_merge(latencies *self, const latencies *other);
 
-/* ---- Operations that come at fixed times, whether or not the ones before are done: of each the time from when it
-        was due to its end, as whoever waits sees it, and from when it could begin, as the allocator does */
+/* ---- Operations that are due at fixed times, even while earlier ones still run. waited: the time from an
+        operation's due time to its end, as the caller sees it. served: the time from the moment it could begin to
+        its end, as the allocator sees it */
 
 typedef struct arrivals { histogram waited, served; } arrivals;
 

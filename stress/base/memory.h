@@ -8,17 +8,17 @@
 typedef struct memory_use {                      /* a policy's bytes at one moment */
     uint64_t requested_bytes, live_bytes;
     uint64_t reserved_bytes;                     /* held from the device */
-    uint64_t free_bytes;                         /* of these, free and backed */
-    uint64_t largest_bytes;                      /* the largest request they could serve */
+    uint64_t free_bytes;                         /* of the reserved bytes: free and backed */
+    uint64_t largest_bytes;                      /* the largest request the free bytes could serve */
     uint64_t stranded_bytes;
-    uint64_t pending_bytes;                      /* of the free ones: for one stream alone, as far as is known */
+    uint64_t pending_bytes;                      /* of the free bytes: known to be usable by one stream alone */
 } memory_use;
 
 typedef struct memory_track {                    /* starts zeroed */
     uint64_t requested_peak_bytes, live_peak_bytes, reserved_peak_bytes, stranded_peak_bytes;
     uint64_t pending_peak_bytes;
     double   fragmentation;                      /* at the first failure, else at the reserved peak's first op */
-    int      failed;                             /* a failure has fixed it */
+    int      failed;                             /* a failure has fixed the fragmentation */
 } memory_track;
 
 /* 1 - largest / free, 0 when nothing is free. */
@@ -28,13 +28,13 @@ static inline double memory_fragmentation(uint64_t free_bytes, uint64_t largest_
     return 1.0 - (double)largest_bytes / (double)free_bytes;
 }
 
-/* 1: memory_sample looks at what is the largest. */
+/* Tells whether memory_sample will read use->largest_bytes. */
 static inline int memory_needs_largest(const memory_track *track, const memory_use *use)
 {
     return use->reserved_bytes > track->reserved_peak_bytes && !track->failed;
 }
 
-/* After each op that may change it. */
+/* Call after each op that may change the use. */
 static inline void memory_sample(memory_track *track, const memory_use *use)
 {
     if (memory_needs_largest(track, use)) {
@@ -47,13 +47,13 @@ static inline void memory_sample(memory_track *track, const memory_use *use)
     memory_raise(&track->pending_peak_bytes, use->pending_bytes);
 }
 
-/* The first counts. */
+/* Fixes the fragmentation at the first failure. Later failures change nothing. */
 static inline void memory_failure(memory_track *track, uint64_t free_bytes, uint64_t largest_bytes)
 {
     if (!track->failed++) track->fragmentation = memory_fragmentation(free_bytes, largest_bytes);
 }
 
-/* Reserved peak / requested peak; 0: none. */
+/* Reserved peak / requested peak; 0 without requests. */
 static inline double memory_footprint(const memory_track *track)
 {
     if (!track->requested_peak_bytes) return 0.0;

@@ -1,4 +1,4 @@
-/* One name for messages, one for pages: both are what the program was called. */
+/* Problems, the program's name in messages and pages, host memory, and arrays that grow. */
 #include "program.h"
 
 #include <unistd.h>
@@ -25,7 +25,7 @@ int problem_set(problem *why, int exit_code, const char *format, ...)
 static const char program_word[] = "stress";     /* in the texts of pages */
 static const char *program_called = program_word;
 
-/* A name that would break a line or hold no letter is none. */
+/* An empty name, or one with spaces or control characters, is not used. */
 void program_begin(const char *argv0)
 {
     const char *last = argv0 ? strrchr(argv0, '/') : NULL;
@@ -58,8 +58,8 @@ void program_say(const char *format, ...)
     va_end(values);
 }
 
-/* Meant are `stress run`, `stress: ..`; not a part of a longer word or path, nor the product's name: `gpuarena
-   stress`. */
+/* The program is meant by `stress run` and `stress: ..`. It is not meant by a part of a longer word or path, nor by
+   the product's name: `gpuarena stress`. */
 void program_page(FILE *out, const char *text)
 {
     static const char joins[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-/.";
@@ -78,12 +78,12 @@ void program_page(FILE *out, const char *text)
 
 __thread jmp_buf *program_rescue;
 
-/* At once, whatever is locked. */
+/* Ends the process at once, without exit handlers, because this thread may hold locks. */
 void program_no_memory(void)
 {
     if (program_rescue) longjmp(*program_rescue, 1);
     program_say("no host memory\n");
-    fflush(stdout);                              /* all files: another thread may hold one, reading */
+    fflush(stdout);                              /* not all files: another thread may hold one's lock in a read */
     _exit(EXIT_HARNESS);
 }
 
@@ -129,7 +129,7 @@ char *program_read(FILE *file, size_t most, size_t *length)
 
 int program_file(const char *relative, char *path, size_t size)
 {
-    char prefix[PROGRAM_PATH_BYTES];             /* the folder above the program's own; "" where none is told */
+    char prefix[PROGRAM_PATH_BYTES];             /* the folder above the program's own; "" if it is not known */
     ssize_t own = readlink("/proc/self/exe", prefix, sizeof prefix - 1);
     prefix[own > 0 ? own : 0] = '\0';
     for (int level = 0; level < 2; level++) {

@@ -1,5 +1,5 @@
-/* How far the run is, on stderr: one line redrawn on a terminal, a line every 30 s where it is not one; and signals
-   that ask for an end, remembered, so that what is finished can be written. It must not know what is run. */
+/* Progress of a run on stderr: one redrawn line on a terminal, else a line every 30 s. Signals that ask for an end
+   are remembered, so that finished rows can be written. It must not know workloads or policies. */
 #ifndef STRESS_BASE_PROGRESS_H
 #define STRESS_BASE_PROGRESS_H
 
@@ -25,13 +25,13 @@ uint64_t progress_clock_ns(void);                                            /* 
 
 /* ---- Signals */
 
-/* From now on SIGINT, SIGTERM and SIGHUP are remembered, once: the second ends the process, as if this had not been
-   called. One that is ignored already (nohup) stays ignored. */
+/* From now on SIGINT, SIGTERM and SIGHUP are remembered, each once: its second arrival ends the process, as if this
+   had not been called. A signal that is ignored already (nohup) stays ignored. */
 void        interrupt_catch(void);
 
 int         interrupt_signal(void);              /* the one remembered, or 0; cheap */
-void        interrupt_clear(void);               /* it is forgotten; the next one ends the process all the same */
+void        interrupt_clear(void);               /* forgets it; that signal's next arrival still ends the process */
 const char *interrupt_name(void);                /* "SIGINT"; "" without one */
-int         interrupt_exit(void);                /* 128 + signal, as shells have it */
+int         interrupt_exit(void);                /* 128 + signal, the shells' exit code */
 
 #endif

@@ -39,8 +39,8 @@ void rounds_shuffle(size_t *order, size_t count, uint64_t *random)
     }
 }
 
-/* The median is below the value of rank r as often as at most r of count fair coins fall on one side. Of more than
-   ten thousand: as the normal distribution has it, one rank further out. */
+/* The median is below the value of rank r as often as at most r of count fair coins fall on one side. Above ten
+   thousand values the rank comes from the normal distribution, one rank further out. */
 size_t rounds_low_rank(size_t count)
 {
     if (count > ROUNDS_MOST_EXACT) return (size_t)((double)count / 2 - 0.98 * sqrt((double)count)) - 1;
@@ -139,7 +139,7 @@ rounds_interval rounds_ratio(const rounds_loop *self, const double *over, const 
 
 enum { CROWD_WAIT, CROWD_GO, CROWD_LEAVE };
 
-typedef struct crowd { crowd_work *warm, *work; size_t ready; int state; } crowd;   /* the last two by atomics */
+typedef struct crowd { crowd_work *warm, *work; size_t ready; int state; } crowd;   /* atomics: ready and state */
 typedef struct crowd_thread {
     pthread_t handle;
     crowd    *of;

@@ -1,6 +1,6 @@
 #include "search.h"
 
-/* ---- Halving the distance, whichever way it lies */
+/* ---- Halving the distance, upwards or downwards */
 
 int bisect_between(uint64_t *good, uint64_t *bad, uint64_t step, bisect_try *tried, void *user)
 {
@@ -39,7 +39,7 @@ int capacity_search(const search_bounds *bounds, bisect_try *tried, void *user, 
 {
     uint64_t below_bytes = bounds->least - CAPACITY_GRANULE, enough_bytes = bounds->likely;
     int answer = tried(user, enough_bytes);
-    if (!answer) {                               /* what is limited may behave otherwise: the distance doubles */
+    if (!answer) {                               /* a policy under a limit may need more: the distance doubles */
         uint64_t known = enough_bytes;
         answer = search_gallop(&known, 0, bounds->most, 0, enough_bytes - below_bytes, tried, user,
                                &enough_bytes);
@@ -54,8 +54,8 @@ int capacity_search(const search_bounds *bounds, bisect_try *tried, void *user, 
 
 /* ---- Up while it survives, else down, by bisection in between */
 
-/* Of the BATCH_LOOK numbers above *good + 1, which failed, those below the end, from the top. 1: one survived and is
-   *good, 0: none did. */
+/* Tries up to BATCH_LOOK numbers above *good + 1, which failed, and below the end, from the top. 1: one survived, and
+   is *good; 0: none did; -1: a try's answer. */
 static int batch_look(bisect_try *tried, void *user, uint64_t end, uint64_t *good)
 {
     uint64_t top = end - *good > BATCH_LOOK + 1 ? *good + BATCH_LOOK + 1 : end - 1;
@@ -94,10 +94,9 @@ int batch_search(const search_bounds *bounds, bisect_try *tried, void *user, sea
     return -1;
 }
 
-/* ---- Chunks of what is left, from halves to single units */
+/* ---- Chunks of the kept units, from halves to single units */
 
-/* One round: the next `chunk` units that are kept go, and then those behind them. 1: something could be left out; 0:
-   nothing; -1: a try's answer. */
+/* Tries to leave out each chunk of kept units in turn. 1: a chunk could be left out; 0: none; -1: a try's answer. */
 static int shrink_round(unsigned char *keep, size_t count, size_t chunk, unsigned char *rest, shrink_try *tried,
                         void *user)
 {

@@ -12,17 +12,17 @@ uint64_t digest_word(uint64_t digest, uint64_t word)
     return digest;
 }
 
-/* ---- Hash tables without tombstones: what follows a removed slot moves up */
+/* ---- Hash tables without tombstones: slots behind a removed one move up */
 
 enum { DEVICE_TABLE_FIRST = 64 };                /* slots */
 
-/* Mixed, as numbers are often dense, or 2 MiB apart. */
+/* The address is mixed, because addresses are often dense, or 2 MiB apart. */
 static size_t device_table_home(const device_table *self, uint64_t address)
 {
     return (size_t)splitmix64_mix(address) & (self->capacity - 1);
 }
 
-/* The address's, or the empty one where it belongs: half of the slots are empty. */
+/* The slot of the address, or the empty slot where it belongs. There is one: half of the slots are empty. */
 static device_range *device_table_slot(const device_table *self, uint64_t address)
 {
     size_t at = device_table_home(self, address);
@@ -82,7 +82,7 @@ static int treap_is_before(const treap_node *node, uint64_t key, uint64_t tie)
     return node->key < key || (node->key == key && node->tie < tie);
 }
 
-/* There is this much weight below it now, too. */
+/* Raises the root's heaviest weight to a weight that is now below it. */
 static void treap_raise(treap_node *root, uint64_t weight)
 {
     if (root->heaviest < weight) root->heaviest = weight;
@@ -95,7 +95,7 @@ static void treap_own(treap_node *root, treap_node *below)
     below->above = root;
 }
 
-/* Left and right are right below it now. */
+/* Makes left and right the children of the root, and takes its heaviest weight from all three. */
 static void treap_own_both(treap_node *root)
 {
     root->heaviest = root->weight;
@@ -148,7 +148,7 @@ void treap_add(treap *self, treap_node *added, void *owner, uint64_t key, uint64
     *link = added;
 }
 
-/* What is below it has changed: as far up as that is seen. */
+/* Updates the heaviest weights from root upwards after a change below, as far as they change. */
 static void treap_refresh(treap_node *root)
 {
     for (; root; root = root->above) {
@@ -180,7 +180,7 @@ void *treap_from(const treap *self, uint64_t key, uint64_t tie, uint64_t weight)
         if (!is_before && (at->weight >= weight || (at->right && at->right->heaviest >= weight))) found = at;
         at = is_before ? at->right : at->left;
     }
-    while (found && found->weight < weight) {    /* then the first to its right */
+    while (found && found->weight < weight) {    /* the first one heavy enough is on its right */
         found = found->right;
         while (found->left && found->left->heaviest >= weight) found = found->left;
     }

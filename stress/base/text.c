@@ -143,7 +143,7 @@ slice_shown slice_show(slice text)
     return shown;
 }
 
-/* The last '*' takes one character more each time that what follows it does not fit. */
+/* Where the pattern behind the last '*' does not fit, that '*' takes one character more. */
 int slice_fits(slice pattern, const char *text)
 {
     const char *at = pattern.bytes, *end = at + pattern.length, *star = NULL, *taken = NULL;
@@ -179,7 +179,7 @@ size_t utf8_length(const unsigned char *text)
     return length;
 }
 
-/* Bytes that are no UTF-8 are cut wherever it is. */
+/* Text that is not UTF-8 is cut at `most`. */
 size_t utf8_fits(const char *text, size_t most)
 {
     size_t fits = most;

@@ -10,8 +10,8 @@ typedef struct bench {
     report     report;
     stage     *stage;
     uint64_t   counted[BENCH_MOST_COUNTED];     /* instructions, lane after lane of the cases that are counted; 0s:
-                                                    nobody asks, or there is no valgrind */
-    size_t     counted_count;                    /* that rows were made of */
+                                                    without --instructions or valgrind */
+    size_t     counted_count;                    /* counts that rows were made of */
 } bench;
 
 static int bench_is_timed(const bench *self)
@@ -19,7 +19,7 @@ static int bench_is_timed(const bench *self)
     return !self->asked->values[CLI_NO_TIMING].given;
 }
 
-/* arena: the first kinds of subjects are those. */
+/* arena: a lane, and as a number the kind of its subject; the arenas are the first kinds. */
 static row *bench_new_row(bench *self, const cases_row *of, const char *name, size_t arena)
 {
     row *made = &self->report.list.rows[self->report.list.count++];
@@ -100,7 +100,7 @@ static int bench_count(bench *self, int has_cub, problem *why)
 {
     const cli *asked = self->asked;
     const repro same = { .command = "--no-timing --quiet", .asked = asked, .ops = UINT64_MAX };
-    size_t calls = 0;                            /* of pairs_counted */
+    size_t calls = 0;                            /* expected calls of pairs_counted */
     for (const cases_row *of = cases_rows; of->name; of++) {
         if (of->is_counted) calls += of->other != CASES_CUB || has_cub ? STAGE_ARENAS + 1 : STAGE_ARENAS;
     }
@@ -132,7 +132,7 @@ int bench_command(const cli *asked, problem *why)
     if (*asked->command) return problem_set(why, EXIT_USAGE, "unexpected argument '%s'", asked->command);
     static bench self = { .report = { .list = { .kind = ROW_BENCH }, .device = "null" } };
     cli named = *asked;
-    named.command = "bench";                     /* of options and outputs */
+    named.command = "bench";                     /* its name in the tables of options and outputs */
     self.asked = self.report.asked = &named;
     self.report.list.rows = program_need(BENCH_MOST_ROWS, sizeof *self.report.list.rows);
     self.stage = program_need(1, sizeof *self.stage);

@@ -1,5 +1,5 @@
-/* The table of commands, and what all of them check before they begin.
-   It must not know how anything is done: every command is a call. */
+/* The table of commands, and the checks that all of them begin with.
+   It must not know how a command works: every command is a call. */
 #include "command.h"
 
 #include "../base/text.h"

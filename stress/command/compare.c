@@ -5,8 +5,8 @@
 
 /* ---- Row by row: exact metrics by their values, timed ones by the intervals of their repeats */
 
-/* From the weakest to the strongest, which is told of several: what is ambiguous takes nothing from what is not; of
-   better and worse it is worse: somebody has to look. */
+/* From the weakest to the strongest. A row's verdict is the strongest of its metrics. An ambiguous metric does not
+   hide a clear one, and worse wins over better, because somebody has to look. */
 typedef enum compare_found { COMPARE_SAME, COMPARE_AMBIGUOUS, COMPARE_BETTER, COMPARE_WORSE, COMPARE_CHANGED,
                              COMPARE_KINDS } compare_found;
 
@@ -17,22 +17,22 @@ typedef struct compare {
     const cli *asked;
     report    report;                            /* its rows are those of B */
     row_list  before;
-    case_index by_before, by_after;              /* rows of each, for its own .. */
-    case_index in_before, in_after;              /* .. and for those of the other */
+    case_index by_before, by_after;              /* the rows of each file, to find repeats in itself */
+    case_index in_before, in_after;              /* the rows of each file, to find them from the other */
     size_t    rows, counts[COMPARE_KINDS];       /* counts: rows by their verdict */
     size_t    only_before, only_after;
-    size_t    lost_columns;                      /* of A, which B has not */
+    size_t    lost_columns;                      /* columns of A that B does not have */
 } compare;
 
-typedef struct compare_row {                     /* a case that both have */
-    case_rows     before, after;                 /* its rows there .. */
-    const row    *from, *to;                     /* .. and the first of them */
+typedef struct compare_row {                     /* a case that both files have */
+    case_rows     before, after;                 /* its rows in A and in B */
+    const row    *from, *to;                     /* the first row in A and in B */
     compare_found exact, timed;
-    int           has_times;                     /* in both */
+    int           has_times;                     /* both have times */
     char          text[4096];                    /* the metrics that differ, a line each */
 } compare_row;
 
-static const long double compare_close = 0.05L;  /* of an interval of ratios: within it times are the same */
+static const long double compare_close = 0.05L;  /* times are the same if their ratios are this close to 1 */
 
 static void compare_raise(compare_found *all, compare_found found)
 {
@@ -52,7 +52,7 @@ static void compare_tell(compare_row *pair, row_column column, const char *befor
              *before ? before : "(empty)", *after ? after : "(empty)", said);
 }
 
-/* What the repeats of one file have: numbers, one word, or several. */
+/* Shows the values of one file's repeats: an interval of numbers, one word, or "several words". */
 static void compare_show(const case_rows *of, const row *first, row_column column, char text[96])
 {
     const interval numbers = case_samples(of, column, 0);
@@ -62,8 +62,8 @@ static void compare_show(const case_rows *of, const row *first, row_column colum
                   case_agrees(of, column) ? cell_text(&first->cells[column], word) : "several words");
 }
 
-/* What is exact, and not the same in all repeats of one file. A simulated device's are the same every time, or
-   something is wrong; of a GPU's only ranges that do not meet say anything. */
+/* Compares an exact metric that varies between the repeats of one file. On a simulated device that is an error, and
+   the row is CHANGED. On a GPU the metric is judged only if the two ranges do not overlap. */
 static void compare_varied(compare_row *pair, row_column column)
 {
     const column_info *measure = &row_table[column];
@@ -80,7 +80,7 @@ static void compare_varied(compare_row *pair, row_column column)
     compare_raise(&pair->exact, found);
 }
 
-/* A word, or an exact number: the cells are the same bytes, or they differ. */
+/* Compares a word or an exact number: the cells have the same bytes, or they differ. */
 static compare_found compare_exact(compare_row *pair, row_column column, int is_told)
 {
     const column_info *measure = &row_table[column];
@@ -101,7 +101,8 @@ static compare_found compare_exact(compare_row *pair, row_column column, int is_
     return found;
 }
 
-/* Of a throughput's ratio more is better, as its target says. */
+/* Tells whether a smaller (or larger) value is better. For a ratio of throughputs, whose target begins with '>', a
+   larger one is. */
 static int compare_is_better(const compare_row *pair, row_column column, int is_less)
 {
     char text[CELL_ROOM];
@@ -134,8 +135,8 @@ static void compare_timed(compare_row *pair, row_column column)
     compare_raise(&pair->timed, found);
 }
 
-/* A ratio is measured where ratio_low and ratio_high say how well: they count with it; else it was counted. How many
-   rounds it took, and why no more, is no result. */
+/* A ratio with ratio_low and ratio_high was measured, and is compared by that interval. A ratio without them was
+   counted. The number of rounds, and the reason for their end, are no results. */
 static void compare_column(compare_row *pair, row_column column, int has_interval)
 {
     const column_info *measure = &row_table[column];
@@ -148,7 +149,8 @@ static void compare_column(compare_row *pair, row_column column, int has_interva
     else compare_raise(&pair->exact, compare_exact(pair, column, 1));
 }
 
-/* Where a row got to says more than what it did on its way there: an end by another op is other work. */
+/* A row's status and its largest number decide alone if they differ: rows that ended differently did different work,
+   and their other metrics say less. */
 static void compare_decide(compare_row *pair)
 {
     static const row_column decisive[] = { COLUMN_STATUS, COLUMN_LARGEST };
@@ -161,7 +163,7 @@ static void compare_decide(compare_row *pair)
     }
 }
 
-/* By all that may tell it from the other file's. */
+/* Names a row that one file alone has, with the keys that may tell it from the other file's rows. */
 static void compare_alone(compare *self, const row *of, int is_after)
 {
     static const row_column keys[] = { COLUMN_DEVICE, COLUMN_SEED, COLUMN_THREADS, COLUMN_KEY, COLUMN_REPEATS };
@@ -177,7 +179,7 @@ static void compare_alone(compare *self, const row *of, int is_after)
     printf("\n");
 }
 
-/* Whether the file has a column of this name, be it in rows or not. */
+/* Tells whether the file has a column of this name, even one that its rows do not hold. */
 static int compare_names(const row_list *list, const char *name)
 {
     size_t at = 0;
@@ -192,7 +194,7 @@ static void compare_list(size_t *told, const char *what, const char *name)
     else printf("COLUMNS %s  %s", what, name);
 }
 
-/* Metrics that one file alone has are compared with nothing: named. */
+/* Names the metrics that one file alone has, which are compared with nothing. Returns their number. */
 static size_t compare_lost(const row_list *from, const row_list *to, const char *what)
 {
     size_t lost = 0;
@@ -207,7 +209,7 @@ static size_t compare_lost(const row_list *from, const row_list *to, const char 
     return lost;
 }
 
-/* Two lines, each the first of its case. */
+/* Compares a case that both files have. before and after are its first lines. */
 static void compare_case(compare *self, size_t before, size_t after)
 {
     compare_row pair = { .before = { &self->by_before, before }, .after = { &self->by_after, after },
@@ -250,7 +252,7 @@ static int compare_rows(compare *self, problem *why)
     }
     self->lost_columns = compare_lost(&self->before, list, "ONLY IN A");
     (void)compare_lost(list, &self->before, "ONLY IN B");
-    size_t told = 0;                             /* columns that both have, and that are in the rows of one at most */
+    size_t told = 0;                             /* columns that both have, but that at most one has in its rows */
     for (size_t at = 0; at < self->before.other_count; at++) {
         const char *name = self->before.others[at];
         if (compare_names(list, name)) compare_list(&told, "NOT COMPARED", name);
@@ -260,18 +262,18 @@ static int compare_rows(compare *self, problem *why)
         if (row_list_has(&self->before, named)) compare_list(&told, "NOT COMPARED", row_table[named].name);
     }
     if (told) printf("\n");
-    if (self->rows || self->asked->values[CLI_FAIL_IF].given) return 0;       /* rules say that of B alone */
+    if (self->rows || self->asked->values[CLI_FAIL_IF].given) return 0;       /* rules report a B without rows */
     return problem_set(why, EXIT_USAGE, "A and B have no rows: nothing was compared");
 }
 
-/* A file that lacks rows is no proof of what it does not have. */
+/* Tells, and prints, whether the file lacks rows because its run ended early. Missing rows prove nothing then. */
 static int compare_partial(const row_list *list, const char *path)
 {
     if (list->partial) printf("IN PART  %s: %.*s\n", path, (int)strcspn(list->partial, "\r"), list->partial);
     return list->partial != NULL;
 }
 
-/* Without rules anything that is not the same or better fails; what is ambiguous, where that was asked for. */
+/* The exit code without rules: any row that is not the same or better fails. Ambiguous rows fail with --strict. */
 static int compare_verdict(const compare *self, int is_strict)
 {
     const size_t *counts = self->counts;
@@ -293,7 +295,7 @@ static int compare_outputs(compare *self, problem *why)
                        self->report.outputs->kind->name);
 }
 
-/* With rules it is those that fail. */
+/* With --fail-if the exit code comes from the rules alone. */
 static int compare_act(const cli *asked, problem *why)
 {
     static compare self;

@@ -21,7 +21,7 @@ static int costs_act(const cli *asked, problem *why)
     if (!measured) return -1;
     int failed = costs_measure(device_driver(measured), &table, why);
     if (device_close(measured, why) || failed) return -1;
-    /* the file says nothing of these, so that whoever reads it takes them from the defaults */
+    /* kinds that the file leaves out keep their defaults where it is read */
     for (int at = 0; at < SIM_COST_KINDS && !asked->values[CLI_QUIET].given; at++) {
         const sim_cost_kind kind = (sim_cost_kind)at;
         if (!costs_measures(&table, kind) || costs_fit_kind(&table, kind).row_count) continue;

@@ -10,10 +10,10 @@
 #include "../sim/costs.h"
 #include "../workload/workload.h"
 
-/* ---- Lists of what there is, a line a thing: policies, devices, workloads */
+/* ---- Lists of policies, devices and workloads, one line each */
 
-/* Words behind what stands in the line already, `at` columns of it, to which further lines are indented: broken at
-   spaces, and behind commas, before column 112. */
+/* Prints a text behind the `at` columns that the line has already. Lines break at spaces and behind commas before
+   column 112; further lines are indented to `at`. */
 static void help_wrapped(FILE *out, int at, const char *text)
 {
     const int indent = at;
@@ -33,7 +33,7 @@ static void help_wrapped(FILE *out, int at, const char *text)
     fputc('\n', out);
 }
 
-/* A line of a list, cut aloud where the terminal, or COLUMNS, has no room for all of it. */
+/* Prints a line of a list. Where it is wider than the terminal, or COLUMNS, it is cut, and the cut is marked. */
 PROBLEM_FORMAT(3, 4)
 static void help_line(FILE *out, const char *name, const char *format, ...)
 {
@@ -44,7 +44,7 @@ static void help_line(FILE *out, const char *name, const char *format, ...)
     fprintf(out, "%s\n", line);
 }
 
-/* The name that people read, and the short one. */
+/* The full name of a policy, and the short one. */
 static const char *help_policy_names(const policy_kind *kind, char *text, size_t size)
 {
     snprintf(text, size, "%s%s%s", kind->shown ? kind->shown : "", kind->shown ? ", " : "", kind->name);
@@ -134,7 +134,7 @@ static int help_list(FILE *out, const char *topic, problem *why)
                                    topic, nearest_hint(&search, hint, sizeof hint));
 }
 
-/* ---- `stress help measuring`: how times come about, and what they are worth */
+/* ---- `stress help measuring`: how times are measured, and how far they can be trusted */
 
 static const char help_measuring[] =
     "Times come from a pass of its own over the same operations, after the verified one. If that pass does anything\n"
@@ -167,7 +167,7 @@ static void help_output_list(FILE *out)
           "data-column), and every point of a line a row of series or latency.\n", out);
 }
 
-/* ---- Workloads for people: what each is, its peak, its options */
+/* ---- Workloads for people: the summary of each, its peak, its options */
 
 static int help_is_recording(const struct dirent *entry)
 {
@@ -175,7 +175,7 @@ static int help_is_recording(const struct dirent *entry)
     return dot && (!strcmp(dot, ".trace") || !strcmp(dot, ".csv"));
 }
 
-/* The family, and each of its options with what is allowed. */
+/* Prints the family, and each of its options with the allowed values. */
 static void help_workload_page(FILE *out, size_t index)
 {
     char text[120];
@@ -193,7 +193,7 @@ static void help_workload_page(FILE *out, size_t index)
 static const char help_workloads[] =
     "-w NAME:key=value,..: the options of each, their defaults, and what else they may be\n";
 
-/* Recordings that come along, as the folder has them. */
+/* Lists the recordings in the installed folder. */
 static void help_recordings(FILE *out)
 {
     char folder[PROGRAM_PATH_BYTES];
@@ -415,7 +415,7 @@ static void help_column_list(FILE *out)
 
 typedef struct help_topic {
     const char *name, *text;
-    void      (*write)(FILE *out);               /* what comes behind the text; NULL: nothing does */
+    void      (*write)(FILE *out);               /* writes the rest behind the text; NULL: there is none */
 } help_topic;
 
 static const help_topic help_topics[] = {
@@ -428,9 +428,9 @@ static const help_topic help_topics[] = {
 };
 #define HELP_TOPICS (sizeof help_topics / sizeof help_topics[0])
 
-/* ---- What has a name: a workload, policy, option, column or kind of --out. Each is written, and counted */
+/* ---- Help on a name: of a workload, policy, option, column or kind of --out. All with that name are printed */
 
-/* 1: the name is the one that is looked for; else it may be meant. NULL is none. */
+/* Tells whether the name is the typed one, and offers it to the search for near names. name may be NULL. */
 static int help_is(const char *name, const char *typed, nearest *search)
 {
     nearest_offer(search, name);
@@ -474,7 +474,7 @@ static int help_named(FILE *out, const char *name, nearest *search)
     return count;
 }
 
-/* The names of topics; one that has two names by its first. Returns text. */
+/* Lists the names of topics. A topic with two names is listed by its first. Returns text. */
 static const char *help_names(char *text, size_t size, const char *between)
 {
     text[0] = '\0';
@@ -485,7 +485,7 @@ static const char *help_names(char *text, size_t size, const char *between)
     return text;
 }
 
-/* The line of help names its topics, in two. */
+/* The usage of help names all topics, on two lines. */
 static void help_usage(FILE *out)
 {
     char names[256];
@@ -501,7 +501,8 @@ static void help_usage(FILE *out)
     }
 }
 
-/* topic NULL, or a command without a topic of its own: the main page. -1 and a problem: there is no such page. */
+/* Writes a page. topic NULL, or a command without a topic of its own: the main page. -1 and a problem: there is no
+   such page. */
 static int help_write(FILE *out, const char *topic, problem *why)
 {
     char hint[96], names[256];
@@ -530,7 +531,8 @@ static int help_write(FILE *out, const char *topic, problem *why)
 
 typedef int help_writer(FILE *out, const char *topic, problem *why);
 
-/* Pages are written as a whole, for they name the program. Who reads no further, as head does, is told nothing. */
+/* Writes a page as a whole, because program_page must see all of it to put in the program's name. A reader that stops
+   early, like head, ends the program silently. */
 static int help_show(help_writer *write, const char *topic, problem *why)
 {
     char *text;

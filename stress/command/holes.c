@@ -1,17 +1,17 @@
-/* `stress holes`: what an allocation and its free cost among ever more free blocks. */
+/* `stress holes`: the cost of an allocation and its free among ever more free blocks. */
 #include "command.h"
 
 #include "../measure/stage.h"
 
 enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_QUICK_ROUNDS = 5,
        HOLES_PAIRS = 8192, HOLES_QUICK_PAIRS = 200 };
-#define HOLES_TARGET "<= 1.5"                    /* of the arena: the most holes over the fewest */
+#define HOLES_TARGET "<= 1.5"                    /* of the arena: time among the most holes over the fewest */
 static const uint64_t holes_steps[HOLES_STEPS] = { 64, 1024, 4096, 16384, 65536 };
 
 typedef struct holes_step {
     holes_field field;
     row        *made;
-    int         is_there;                        /* 0: no memory for it */
+    int         is_there;                        /* 0: there was no memory for its blocks */
     double      ns[ROUNDS_MOST_COUNT];
 } holes_step;
 
@@ -21,11 +21,11 @@ typedef struct holes {
     plan        plan;
     holes_step  steps[HOLES_STEPS];
     rounds_loop rounds;                          /* of the policy under way; length.most 0: nothing is timed */
-    uint64_t    pair_count;                      /* of a round */
+    uint64_t    pair_count;                      /* pairs of a round */
     char        partial[128];                    /* why rows are missing; "": none are */
 } holes;
 
-/* Opened, and one time through all sizes, under the count of driver calls. */
+/* Opens a step, warms it up, and counts the driver calls of one pass through all sizes. */
 static int holes_open_step(holes *self, holes_step *step, const policy *chosen, uint64_t count, problem *why)
 {
     const uint64_t seed = self->asked->values[CLI_SEED].number;
@@ -43,7 +43,7 @@ static int holes_open_step(holes *self, holes_step *step, const policy *chosen, 
     if (failed < 0) return -1;
     step->is_there = !failed;
     row_text(made, COLUMN_STATUS, failed ? "oom" : "ok");
-    if (failed) {                                /* others of this policy need its memory, on CUDA's one device */
+    if (failed) {                                /* the policy's other steps need the memory of a CUDA device */
         snprintf(made->note, sizeof made->note, "%s", step->field.refusal.text);
         return holes_close(&step->field, why);
     }
@@ -60,14 +60,14 @@ static int holes_lane(void *user, size_t lane, size_t round, problem *why)
     holes_step *step = &self->steps[lane];
     (void)why;
     if (!step->is_there) return 0;
-    holes_pairs(&step->field, self->pair_count / 2);                 /* caches are full of the one before */
+    holes_pairs(&step->field, self->pair_count / 2);                 /* caches hold the data of the step before */
     uint64_t begin_ns = rounds_clock_ns();
     holes_pairs(&step->field, self->pair_count);
     step->ns[round] = (double)(rounds_clock_ns() - begin_ns) / (double)self->pair_count;
     return 0;
 }
 
-/* Of ratios; where there is no other than the first, of its time. */
+/* The worst share of the ratios to the first step. If only the first step has memory, the share of its time. */
 static double holes_worst_share(void *user)
 {
     const holes *self = user;
@@ -79,7 +79,7 @@ static double holes_worst_share(void *user)
     return worst;
 }
 
-/* What was measured of one step. */
+/* Fills a step's row with its measurements, after checking that its calls succeeded and its arena is whole. */
 static int holes_tell(const holes *self, const holes_step *step, const policy *chosen, problem *why)
 {
     char message[256];
@@ -119,11 +119,11 @@ static int holes_policy(holes *self, const policy *chosen, problem *why)
         if (!failed && step->is_there) failed = holes_tell(self, step, chosen, why);
         failed |= holes_close(&step->field, why);
     }
-    if (interrupt_signal()) self->report.list.count = before;                   /* not measured as it should be */
+    if (interrupt_signal()) self->report.list.count = before;                   /* the rounds were cut short */
     return failed ? -1 : 0;
 }
 
-/* By a run that does the same, untimed. */
+/* Counts instructions by running the command line again under valgrind, untimed. */
 static int holes_count(holes *self, problem *why)
 {
     char *policies, *line;
@@ -210,7 +210,7 @@ static int holes_act(const cli *asked, problem *why)
     interrupt_catch();
     int failed = holes_start(&self, why) || holes_all(&self, why);
     int exit_code = failed ? -1 : gate_failed(&self.report.gates) ? EXIT_GATE : EXIT_PASS;
-    if (!failed) why->exit_code = EXIT_PASS;     /* the count that a signal ended is no failure */
+    if (!failed) why->exit_code = EXIT_PASS;     /* a count that a signal ended is no failure */
     if (!failed && self.partial[0]) exit_code = interrupt_exit();
     return exit_code;
 }

@@ -1,5 +1,5 @@
 /* `stress merge FILE..`: the files of all shards of one run (--shard), as the run without shards would have written
-   it. Shards are read as rows, and written as rows are. */
+   it. Shards are read as rows, and written like other rows. */
 #include "command.h"
 
 #include "../result/csv.h"
@@ -8,7 +8,7 @@
 typedef struct merge_file {
     const char *path;
     char       *text;                            /* owned */
-    slice       header;                          /* of it: the names of the columns */
+    slice       header;                          /* the line of the text that names the columns */
     shard_mark  mark;
     row_list    rows;
 } merge_file;
@@ -17,7 +17,7 @@ typedef struct merge {
     merge_file *files;
     size_t      file_count;
     merge_file **of;                             /* by shard; NULL: it is missing */
-    report      report;                          /* its rows are merged: their cells are the files' */
+    report      report;                          /* its rows are the merged ones; the files own their cells */
 } merge;
 
 static int merge_read(merge_file *file, const char *path, problem *why)
@@ -26,7 +26,7 @@ static int merge_read(merge_file *file, const char *path, problem *why)
     char *text = file->text = csv_slurp(path, &length, why);
     file->path = path;
     if (!text) return -1;
-    const slice line = { text, strcspn(text, "\r\n") };       /* whichever way lines end */
+    const slice line = { text, strcspn(text, "\r\n") };       /* lines may end with CR LF */
     size_t taken = strcspn(text, "\n");
     taken += taken < length;
     if (shard_mark_read(line, &file->mark)) {
@@ -54,7 +54,8 @@ static int merge_is_whole(const merge_file *file, problem *why)
                        ": it must run again", file->path, mark->index, mark->count, file->rows.count, expected);
 }
 
-/* All of one run: of one version, one seed, one sweep, dealt out alike, with the same columns. */
+/* Checks that two files are shards of one run, with all of their rows: the version, the seed, the sweep, the number
+   of shards and the columns are the same. */
 static int merge_belongs(const merge_file *one, const merge_file *other, problem *why)
 {
     const shard_mark *left = &one->mark, *right = &other->mark;
@@ -80,7 +81,7 @@ static int merge_belongs(const merge_file *one, const merge_file *other, problem
 
 static int merge_files(merge *self, const cli_value *words, problem *why)
 {
-    char names[160] = "";                        /* of shards that are missing: "3, 5, 9 and 4 more" */
+    char names[160] = "";                        /* missing shards: "3, 5, 9 and 4 more" */
     for (size_t index = 0; index < words->item_count; index++) {
         merge_file *file = &self->files[self->file_count++];
         if (merge_read(file, words->items[index], why)
@@ -107,7 +108,7 @@ static int merge_files(merge *self, const cli_value *words, problem *why)
     return problem_set(why, EXIT_HARNESS, "%" PRIu64 " of %" PRIu64 " shards missing: %s", missing, count, names);
 }
 
-/* Verdicts are written where there are rules. */
+/* Checks that rules are given if an output other than csv is: it holds their verdicts. */
 static int merge_formats(const merge *self, problem *why)
 {
     for (size_t index = 0; !self->report.gates.rule_count && index < self->report.output_count; index++) {
@@ -118,7 +119,7 @@ static int merge_formats(const merge *self, problem *why)
     return 0;
 }
 
-/* Files that were asked for: none, where rules cannot be judged. Verdicts go where the rows do not. */
+/* Writes no files if the rules cannot be judged. Verdicts go to stderr if the rows go to stdout. */
 static int merge_all(merge *self, const cli *asked, problem *why)
 {
     report *made = &self->report;

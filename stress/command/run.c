@@ -1,5 +1,5 @@
-/* The commands `run` and `capacity`: every workload through every policy, then table and files.
-   Rows in the order asked for, failures told as they come, results told at the end. */
+/* The commands `run`, `capacity` and `batch`: every workload through every policy, then table and files.
+   Rows are in the order asked for. Failures are told at once, results at the end. */
 #include "command.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 /* ---- Options that mean nothing to a command, and rules that are about nothing */
 
-/* Whether a workload that this policy runs has a row that the rule is about; holes has no workloads. */
+/* Tells whether a workload that this policy runs has a row that the rule is about; holes has no workloads. */
 static int run_compares(const plan *made, const rule *asked, const policy *with)
 {
     for (size_t index = 0; index < made->workload_count; index++) {
@@ -66,7 +66,8 @@ static int run_check_options(row_kind kind, const cli *asked, problem *why)
                        asked->command);
 }
 
-/* A clock may not say how many rows a simulated device or a shard has. */
+/* Checks options against the plan. On a simulated device, and in shards, a clock must not decide the number of
+   rows. */
 static int run_check_plan(row_kind kind, const cli *asked, const plan *made, int is_part, problem *why)
 {
     for (const policy *chosen = made->policies; chosen < made->policies + made->policy_count; chosen++) {
@@ -88,7 +89,7 @@ static int run_check_plan(row_kind kind, const cli *asked, const plan *made, int
     return problem_set(why, EXIT_USAGE, "--repeat auto: not in shards, whose rows must be known; expected a number");
 }
 
-/* Each is about some row, else it would never say anything; holes has no workloads, and rows of each policy. */
+/* Each rule must be about some row, else it would never fail. holes has no workloads, but rows of each policy. */
 int run_check_rules(const plan *made, const gate *gates, const char *besides, problem *why)
 {
     const size_t count = made->cases ? made->case_count : made->policy_count;
@@ -107,19 +108,19 @@ int run_check_rules(const plan *made, const gate *gates, const char *besides, pr
     return 0;
 }
 
-/* ---- Rows in the order asked for, failures told as they come, results told at the end */
+/* ---- Rows in the order asked for; failures are told at once, results at the end */
 
 typedef struct run {
     const cli         *asked;
     plan               plan;
     progress           progress;
     report             report;
-    shard_mark         mark;                     /* which rows there are, and which are this shard's .. */
-    size_t             row_count;                /* .. and of this shard, with baselines: the most */
+    shard_mark         mark;                     /* all rows of the run, and this shard's share of them */
+    size_t             row_count;                /* the most rows of this shard, with baselines */
     rounds_length      length;                   /* how often the rows of a workload are made: --repeat */
-    uint64_t           begin_ns;                 /* of the workload under way .. */
-    size_t             first;                    /* .. its first row */
-    uint64_t           record_bytes;             /* that rows have recorded so far */
+    uint64_t           begin_ns;                 /* when the workload under way began */
+    size_t             first;                    /* the first row of the workload under way */
+    uint64_t           record_bytes;             /* size of all rows' recordings so far */
     char               partial[128];             /* why rows are missing; "": none are */
     char               part[96];                 /* which shard this is */
     void              *spare;                    /* host memory for files where there is no more; NULL: it is given up */
@@ -145,8 +146,8 @@ static void run_partial(run *self, const char *cause)
     list->partial = self->partial;
 }
 
-/* A CUDA device that is lost stays so for the whole process: every row from here on would fail for that alone. It is
-   asked for its memory, by an opening of its own. 1: the others are not run. */
+/* Tells whether to leave out the rows that follow. A lost CUDA device stays lost for the whole process, and every
+   further row would fail for that alone. To find out, the device is opened once more and asked for its memory. */
 static int run_ends(run *self)
 {
     problem why = { 0, "" };
@@ -170,7 +171,7 @@ static int run_ends(run *self)
     return 1;
 }
 
-/* What the next row is to record: where the rows before it fill the bound, no blocks. */
+/* The parts that the next row records: no blocks once the rows before it exceed the bound. */
 static unsigned run_parts(run *self, int is_baseline)
 {
     if (is_baseline) return 0;
@@ -211,7 +212,7 @@ static int run_row(run *self, const runner_job *job, row *made, runner_outcome *
     return 1;
 }
 
-/* 1: it failed, and nobody knows what the device is worth now. */
+/* Runs one row and tells its failure. 1: it failed, or a signal came; the device may no longer work. */
 static int run_one(run *self, const plan_workload *workload, const policy *chosen, int is_baseline)
 {
     char label[256], shown[200];
@@ -236,10 +237,10 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     }
     if (interrupt_signal()) return 1;
     if (outcome.status <= PASS_OOM) return 0;
-    if (is_baseline && !outcome.kept) return 1;  /* nobody asked for the baseline: it fails no run */
+    if (is_baseline && !outcome.kept) return 1;  /* a baseline that was not asked for fails no run */
     run_raise(self, outcome.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS);
     program_say("%s: %s: %s\n", label, made->cells[COLUMN_STATUS].text, made->note);
-    /* only the same search shows it again; else the run is cut where it failed */
+    /* a search must be repeated whole to fail again; another run is cut behind the failure */
     const int is_search = self->report.list.kind == ROW_BATCH;
     const int is_cut = !is_search && outcome.needed_ops < workload->stream.alloc_count + workload->stream.free_count
         && (!outcome.is_lost || pass_cut_fits(&workload->stream, outcome.needed_ops));
@@ -251,7 +252,7 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     return 1;
 }
 
-/* The table compares with `raw`; where that was not asked for it is run for the table alone. */
+/* The table compares with `raw`. If `raw` was not asked for, it runs for the table, and for rules that name it. */
 static int run_lacks_baseline(const run *self, const plan_workload *workload)
 {
     const plan_case *cases = self->plan.cases + workload->first;
@@ -263,15 +264,15 @@ static int run_lacks_baseline(const run *self, const plan_workload *workload)
     return workload->case_count != 0;
 }
 
-/* Rows of the workload that are this shard's. */
+/* The number of the workload's rows that are this shard's. */
 static uint64_t run_owned(const run *self, const plan_workload *workload)
 {
     const uint64_t first = workload->first * self->mark.times, count = workload->case_count * self->mark.times;
     return shard_rows(&self->mark, first + count) - shard_rows(&self->mark, first);
 }
 
-/* Every policy once. Every second time the last comes first: what gets slower or faster while the run lasts, the
-   machine or what else is on it, is no policy's more than another's. Rows stay in the order asked for. 1: no more. */
+/* Runs every policy once. Every second time the order is reversed, so that a machine that gets slower or faster
+   during the run favours no policy. Rows stay in the order asked for. 1: no more rows are to be run. */
 static int run_policies(run *self, const plan_workload *workload, uint64_t time)
 {
     const row_list *list = &self->report.list;
@@ -292,7 +293,7 @@ static int run_policies(run *self, const plan_workload *workload, uint64_t time)
     return ends;
 }
 
-/* Rows of one policy have the same text of its name. */
+/* The worst share of any policy's times. Rows of one policy have the same pointer to its name. */
 static double run_worst_share(void *user)
 {
     const run *self = user;
@@ -309,7 +310,7 @@ static double run_worst_share(void *user)
     return worst;
 }
 
-/* After so many times all of the workload's rows: so many are enough. When a clock says so, each row has why. */
+/* Tells whether the workload's rows were made often enough. With --repeat auto each timed row gets the reason. */
 static int run_is_enough(run *self, uint64_t times)
 {
     row_list *list = &self->report.list;
@@ -336,7 +337,7 @@ static int run_workload(run *self, const plan_workload *workload)
     return 0;
 }
 
-/* What the rules say; files are written even where that cannot be said. */
+/* Judges the rules and writes the files. Files are written even if the rules cannot be judged. */
 static int run_finish(run *self, problem *why)
 {
     report *made = &self->report;
@@ -351,7 +352,7 @@ static int run_finish(run *self, problem *why)
     return failed;
 }
 
-/* The plan for people: device, policies as they are in force, and what times are measured on. */
+/* Prints the plan for people: the device, the configuration of each policy, and the host of measured times. */
 static void run_tell(const plan *self, int is_timed, FILE *out)
 {
     char line[512];

@@ -5,25 +5,25 @@
 #include "../base/search.h"
 #include "../workload/stream.h"
 
-#define SHRINK_MOST_OPS UINT64_C(40000000)       /* driven in all: about a minute */
+#define SHRINK_MOST_OPS UINT64_C(40000000)       /* operations driven in all: about a minute */
 
 typedef struct shrink {
     const cli       *asked;
     plan             plan;
     report           report;                     /* one file: the recording */
     const op_stream *stream;                     /* the whole workload */
-    size_t           op_count;                   /* of it, up to the failure */
+    size_t           op_count;                   /* operations of the stream up to the failure */
     unsigned char   *keep_ops, *keep_blocks;     /* by op; by block */
-    unsigned char   *keep;                       /* by op, of those alone that are units: see shrink_is_unit */
+    unsigned char   *keep;                       /* by op; 0 for those that are no units: see shrink_is_unit */
     pass_result      failure;                    /* of the whole workload */
     uint64_t         driven_ops, probes;
-    int              is_over;                    /* SHRINK_MOST_OPS, or a signal to end */
+    int              is_over;                    /* SHRINK_MOST_OPS were driven, or a signal came */
     int              exit_code;                  /* of that signal, or EXIT_PASS */
     problem         *why;
 } shrink;
 
-/* The same failure: of the same kind, and of a request of the same size for the same reason, or by the same name: up
-   to the first ':' behind "op N: ". */
+/* Tells whether two failures are the same. They must have the same status. Out of memory, the request's size and the
+   reason must agree; otherwise the messages' names must, which end at the first ':' behind "op N: ". */
 static int shrink_is_same(const pass_result *one, const pass_result *other)
 {
     if (one->status != other->status) return 0;
@@ -37,7 +37,7 @@ static int shrink_is_same(const pass_result *one, const pass_result *other)
     return length == strcspn(second + 1, ":") && !memcmp(first + 1, second + 1, length);
 }
 
-/* Allocations and frees that lead to the failure. */
+/* The number of allocations and frees up to the failure. */
 static uint64_t shrink_needed(const pass_result *result)
 {
     return result->status == PASS_OOM ? result->oom.op + 1 : result->needed_ops;
@@ -52,7 +52,8 @@ static void shrink_run(shrink *self, const op_stream *stream, int is_probe, pass
     pass_run(&settings, stream, &self->plan.policies[0], NULL, result);
 }
 
-/* Frees go with their allocation. Out of memory none goes alone: what is never freed would be another cause. */
+/* Tells whether the operation may be left out alone. A free always goes with its allocation. If the failure is out of
+   memory, no free is left out alone: a block that is never freed would be another cause. */
 static int shrink_is_unit(const shrink *self, const op *asked)
 {
     return asked->kind != OP_FREE || self->failure.status != PASS_OOM;
@@ -68,8 +69,8 @@ static void shrink_spread(const shrink *self, const unsigned char *keep)
     }
 }
 
-/* With how many of so many operations there are as many allocations and frees as are needed, of those that are
-   kept. */
+/* The number of leading operations, `most` at most, that hold `needed_ops` allocations and frees among the kept
+   ones. */
 static size_t shrink_ops_of(const op_stream *stream, size_t most, const unsigned char *keep, uint64_t needed_ops)
 {
     size_t count = 0;
@@ -102,7 +103,7 @@ static int shrink_probe(void *user, const unsigned char *keep, size_t *needed)
     return problem_set(self->why, EXIT_HARNESS, "%s", result.message);
 }
 
-/* The workload as it is: it must fail. */
+/* Runs the whole workload, which must fail. */
 static int shrink_fail(shrink *self)
 {
     shrink_run(self, self->stream, 0, &self->failure);
@@ -118,7 +119,8 @@ static int shrink_fail(shrink *self)
     return 0;
 }
 
-/* Operations behind the failure, frees and work, are no part of it. What is left is verified, as it is written. */
+/* Shrinks the workload into `made`. Operations behind the failure are cut off. The result is run once more, in the
+   form that is written, and must fail the same way. */
 static int shrink_all(shrink *self, op_stream *made, pass_result *result)
 {
     size_t ops = self->stream->op_count;
@@ -133,7 +135,7 @@ static int shrink_all(shrink *self, op_stream *made, pass_result *result)
     }
     if (shrink_search(self->keep, self->op_count, shrink_probe, self) && !self->is_over) return -1;
     if (interrupt_signal()) self->exit_code = interrupt_exit();
-    interrupt_clear();                           /* what is left so far is worth two more runs */
+    interrupt_clear();                           /* the kept operations are worth two more runs */
     shrink_spread(self, self->keep);
     if (op_stream_subset(self->stream, self->keep_ops, self->op_count, made, self->why)) return -1;
     shrink_run(self, made, 0, result);

@@ -16,10 +16,11 @@ typedef struct costs_bench {
     problem               *why;
 } costs_bench;
 
-/* One set of calls at a size, sampled if it counts. 1: there is no memory for it; -1 and a problem: a call failed. */
+/* Makes one set of calls at a size, and samples them if it counts. 1: there is no memory for it; -1 and a problem: a
+   call failed. */
 typedef int (*costs_turn)(costs_bench *bench, uint64_t bytes, int counts);
 
-/* ---- The driver's calls: those of virtual memory one after the other as a range lives, reserve to release */
+/* ---- The driver's calls: those of virtual memory are in the order of a range's life, reserve to release */
 
 enum { COSTS_OBTAIN, COSTS_GIVE_BACK, COSTS_INFO,
        VM_RESERVE, VM_CREATE, VM_MAP, VM_ACCESS, VM_UNMAP, VM_DESTROY, VM_RELEASE, COSTS_CALLS };
@@ -27,8 +28,8 @@ enum { COSTS_OBTAIN, COSTS_GIVE_BACK, COSTS_INFO,
 static const struct {
     const char   *name;
     int           may_lack;                      /* 1: there may be no memory for it */
-    sim_cost_kind kind;                          /* of virtual memory's */
-    int           undo;                          /* the call that goes on from it, if it fails */
+    sim_cost_kind kind;                          /* for the calls of virtual memory */
+    int           undo;                          /* the first call that undoes the earlier ones, if this one fails */
 } costs_calls[COSTS_CALLS] = {
     [COSTS_OBTAIN] = { "cudaMalloc", 1, SIM_COST_MALLOC_BLOCK, COSTS_CALLS },
     [COSTS_GIVE_BACK] = { "cudaFree", 0, SIM_COST_FREE_BLOCK, COSTS_CALLS },
@@ -104,7 +105,8 @@ static void costs_sample(costs_bench *bench, sim_cost_kind kind, uint64_t ns)
 
 ARRAY_ORDER(costs_by_time, uint64_t, [0])
 
-/* Samples become rows: of each kind that most of the calls were; a few of another kind are other processes' doing. */
+/* Makes a row from the samples of each kind that most of the calls had. A few samples of another kind come from other
+   processes. */
 static void costs_settle(costs_bench *bench, uint64_t bytes)
 {
     for (int kind = 0; kind < SIM_COST_KINDS; kind++) {
@@ -124,15 +126,16 @@ static void costs_settle(costs_bench *bench, uint64_t bytes)
     }
 }
 
-/* there was no memory for this size */
+/* Records a size for which there was no memory. */
 static void costs_refused(costs_bench *bench, uint64_t bytes)
 {
     costs_table *table = bench->table;
     if (table->refused_count < COSTS_MOST_REFUSED) table->refused[table->refused_count++] = bytes;
 }
 
-/* Turns at sizes times `factor` from the smallest on, below the end and while they fit into half of what is free. The
-   first turn of a size does not count. No memory for one call may be another process's doing, and pass. */
+/* Takes turns at sizes from `bytes` on, each `factor` times the one before, below `end` and up to half of the free
+   memory. The first turn of a size does not count. A single refusal may be caused by another process, so a size is
+   given up only after many. */
 static int costs_sizes(costs_bench *bench, costs_turn turn, uint64_t bytes, uint64_t factor, uint64_t end)
 {
     uint64_t free_bytes;
@@ -154,7 +157,7 @@ static int costs_sizes(costs_bench *bench, costs_turn turn, uint64_t bytes, uint
 
 #define COSTS_SMALLEST ((uint64_t)1 << 10)
 
-/* One obtain and one give_back, each between two looks at what is free. 1: there is no memory for it. */
+/* Makes one obtain and one give_back, and reads the free bytes before and after each. 1: there is no memory. */
 static int costs_memory(costs_bench *bench, uint64_t bytes, int counts)
 {
     uint64_t before, held, after, start_ns, end_ns;
@@ -177,7 +180,7 @@ static int costs_memory(costs_bench *bench, uint64_t bytes, int counts)
     return 0;
 }
 
-/* Small sizes beside a piece that keeps their slab open. */
+/* Measures small sizes while a kept block holds their slab open. */
 static int costs_slabs(costs_bench *bench)
 {
     costs_range keeper = { .bytes = COSTS_SMALLEST };
@@ -196,7 +199,7 @@ int costs_measures(const costs_table *table, sim_cost_kind kind)
 
 /* ---- The calls of virtual memory */
 
-/* Where one fails what is there goes again. */
+/* Makes the calls of virtual memory in order. If one fails, the earlier ones are undone. */
 static int costs_vm(costs_bench *bench, uint64_t bytes, int counts)
 {
     costs_range range = { .bytes = bytes };
@@ -272,7 +275,7 @@ static uint64_t fit_per_mib(const costs_row *const *rows, size_t count)
     return pairs ? fit_whole(fit_median(slopes, pairs), SIM_COST_MAX_PER_MIB_NS) : 0;
 }
 
-/* What the simulated device would charge for this row. */
+/* The nanoseconds that the simulated device would charge for this row. */
 static uint64_t fit_charge(const costs_fit *fit, const costs_row *row)
 {
     sim_costs costs = { { { 0, 0 } } };
@@ -305,8 +308,8 @@ costs_fit costs_fit_kind(const costs_table *table, sim_cost_kind kind)
     return fit;
 }
 
-/* How much of a text goes on one line of comment: up to a line's end, else whole words, else as much as there is
-   room for. */
+/* The length of text that goes on one line of comment: up to the line's end if it fits, else whole words, else as
+   many bytes as fit. */
 static size_t costs_line(const char *text)
 {
     size_t length = strcspn(text, "\n");

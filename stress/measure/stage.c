@@ -1,6 +1,6 @@
 /* Subjects, pairs and lanes, and rounds over them; pairs among free blocks; instructions, by callgrind. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE                              /* processors of a thread */
+#define _GNU_SOURCE                              /* for sched_setaffinity */
 #endif
 #include "stage.h"
 
@@ -13,7 +13,7 @@
 #include "../sim/entries.h"
 
 /* ---- A device that costs nothing: every call of its table succeeds in constant time, and no memory is behind
-        addresses. It must not allocate, lock or ask the system for anything */
+        addresses. It must not allocate, lock or make system calls */
 
 #define NULL_DRIVER_TOTAL ((uint64_t)256 << 30)
 #define NULL_DRIVER_PAGE  ((uint64_t)2 << 20)
@@ -84,9 +84,9 @@ ENTRIES_MEMORY(NULL_DRIVER_ENTRY)
 ENTRIES_VM(NULL_DRIVER_ENTRY)
 ENTRIES_EVENTS(NULL_DRIVER_ENTRY)
 
-/* One device of 256 GiB, always free, with virtual memory in pages of 2 MiB and with events, done as soon as they are
-   recorded. Any number of threads; addresses are given out once in the life of the process, from the same one on, so
-   that two runs of a program see the same. */
+/* Fills in a device of 256 GiB, always free, with virtual memory in pages of 2 MiB, and with events that are done as
+   soon as they are recorded. Any number of threads may use it. Each address is given out once in a process. They
+   start at the same address in every run, so that two runs of a program see equal ones. */
 static void null_driver_fill(gpuarena_driver *driver)
 {
     memset(driver, 0, sizeof *driver);
@@ -217,8 +217,8 @@ int subject_verify(const subject *self, uint64_t live_count, problem *why)
 
 /* ---- The loop, and the clock around it */
 
-/* 0 is success. The mutex: each is a lock and an unlock, as each call of an allocator takes its lock once. Inline, so
-   that nothing is added to the calls but choosing whose they are. */
+/* subject_alloc and subject_free return 0 on success. With the mutex alone, each is a lock and an unlock, because
+   each call of an allocator takes its lock once. They are inline, so that they add only the choice of the subject. */
 static inline int subject_lock(subject *self)
 {
     return pthread_mutex_lock(&self->mutex) || pthread_mutex_unlock(&self->mutex);
@@ -249,7 +249,7 @@ void pairs_close(pairs *self)
     self->blocks = NULL;
 }
 
-/* Who is freed is one multiplication away: the harness is to cost little beside what it measures. */
+/* Chooses a random block. One multiplication is enough: the harness must cost little beside the calls it measures. */
 static inline void **pairs_choose(pairs *self)
 {
     self->random = self->random * 6364136223846793005u + 1442695040888963407u;
@@ -275,8 +275,7 @@ void pairs_counted(pairs *self, uint64_t count)
     pairs_run(self, count);
 }
 
-/* Nanoseconds of a pair: of so many in one go, after some to warm up, by rounds_clock_ns; or each by itself, after as
-   many bytes as a cache may hold were touched, by a clock that costs little: reading it is part of the pair. */
+/* Nanoseconds of a pair, measured over many in one go, after some to warm up. */
 static double pairs_warm_ns(pairs *self, uint64_t count)
 {
     pairs_run(self, count / 4);
@@ -285,7 +284,9 @@ static double pairs_warm_ns(pairs *self, uint64_t count)
     return (double)(rounds_clock_ns() - begin_ns) / (double)count;
 }
 
-/* What the harness reads itself, the clock's own included, is warm again when the pair begins. */
+/* Nanoseconds of a pair, measured one by one, each after PAIRS_COLD_BYTES were touched to empty the caches. The
+   harness's own data, the clock's included, is warm again when the pair begins. The clock is progress_clock_ns, which
+   costs little, because reading it is part of the pair. */
 static double pairs_cold_ns(pairs *self, uint64_t count)
 {
     static volatile unsigned char cold[PAIRS_COLD_BYTES];
@@ -327,8 +328,8 @@ int pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena
     return problem_set(why, EXIT_HARNESS, "%s: block refused: %d", subject_name(on->kind), self->failed);
 }
 
-/* Gives each thread a processor of its own, if this program may use as many. A scheduler would leave two on one
-   processor for as long as a lap takes. */
+/* Gives each thread a processor of its own, if this program may use enough processors. A scheduler could leave two
+   threads on one processor for a whole lap. */
 static void pairs_pin(const pairs *self)
 {
     cpu_set_t allowed, own;
@@ -340,7 +341,7 @@ static void pairs_pin(const pairs *self)
     (void)sched_setaffinity(0, sizeof own, &own);
 }
 
-/* A tenth of the pairs is for warming up. */
+/* Warms up with a tenth of the pairs. */
 static void pairs_warm_lap(void *user)
 {
     pairs *self = user;
@@ -395,7 +396,7 @@ static int stage_open_lane(stage *self, subject_kind kind, uint64_t bytes, uint6
     return 0;
 }
 
-/* One of each arena, and who they are compared with. */
+/* Opens a lane for each kind of arena, and lanes for the subjects they are compared with. */
 int stage_open(stage *self, const cases_row *row, uint64_t seed, problem *why)
 {
     *self = (stage){ .row = row, .rounds = { .random = seed } };
@@ -470,7 +471,7 @@ int stage_measure(stage *self, int is_quick, const rounds_length *limits, proble
     return rounds_run(&self->rounds, self->lane_count, stage_measure_lane, stage_worst_share, self, why);
 }
 
-/* Called by a pointer that no compiler knows, so that it stays a function of its name, which callgrind looks for. */
+/* pairs_counted is called through a volatile pointer, so that it is never inlined: callgrind looks for its name. */
 void stage_count(stage *self)
 {
     void (*volatile counted)(pairs *one, uint64_t count) = pairs_counted;
@@ -506,7 +507,7 @@ static int holes_result(holes_field *self, gpuarena_result result, problem *why)
     return problem_set(why, EXIT_HARNESS, "making holes: %s: %s", gpuarena_result_name(result), self->refusal.text);
 }
 
-/* Every second block by address goes: between two that are free lies one that is not. */
+/* Allocates blocks and frees every second one by address, so that a live block lies between two free ones. */
 static int holes_fill(holes_field *self, uint64_t holes, uint64_t seed, problem *why)
 {
     const size_t count = (size_t)(2 * holes);
@@ -572,7 +573,7 @@ void holes_counted(holes_field *self, uint64_t count)
 /* ---- One run under callgrind, which writes a part for each call of the function and one for the end, each with a
         line `summary: N` */
 
-enum { CALLGRIND_ABSENT = 127 };                 /* what a shell answers where there is no such program */
+enum { CALLGRIND_ABSENT = 127 };                 /* a shell's exit code if there is no such program */
 
 int callgrind_count(const char *line, const char *function, uint64_t *instructions, size_t count, problem *why)
 {
@@ -583,7 +584,7 @@ int callgrind_count(const char *line, const char *function, uint64_t *instructio
             "--combine-dumps=yes --callgrind-out-file=/dev/fd/3 %s 3>&1 </dev/null >/dev/null 2>&1", function,
             function, line);
     fclose(text);
-    FILE *run = popen(command, "r");             /* unlike system(), leaves signals to who asks for them */
+    FILE *run = popen(command, "r");             /* unlike system(), it leaves the caller's signals alone */
     free(command);
     while (run && fgets(read, sizeof read, run)) {
         uint64_t counted;

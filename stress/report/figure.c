@@ -1,4 +1,4 @@
-/* Which figures there are, and how each is drawn. */
+/* The kinds of figures, and the drawing of each. */
 #include "figure.h"
 
 #include <ctype.h>
@@ -7,7 +7,7 @@
 #include "table.h"
 #include "output.h"
 
-/* ---- What figures share: names, numbers, legends */
+/* ---- The common parts of figures: names, numbers, legends */
 
 typedef struct drawing {                         /* of one figure */
     plot                on;
@@ -15,7 +15,7 @@ typedef struct drawing {                         /* of one figure */
     const row_list     *list;
     figure_kind         kind;
     size_t              first, end;              /* its rows */
-    size_t             *policies;                /* of these the first of each policy, whose colour is its place */
+    size_t             *policies;                /* the first row of each policy; the index selects its colour */
     size_t              policy_count;
     uint64_t            most_ops, most_axis_bytes, most_reserved_bytes;      /* of the workload's rows, at least 1 */
 } drawing;
@@ -36,7 +36,7 @@ static void figure_join(char *text, size_t size, const char *workload, const cha
 
 void figure_title(figure_words *words, const row *shown, int is_row, const char *what)
 {
-    enum { FIGURE_ROOM = 38 };                   /* letters of a heading, but for what the figure shows */
+    enum { FIGURE_ROOM = 38 };                   /* letters of workload and policy in a heading */
     char workload[1024], policy[64] = "";
     table_name(row_workload(shown), workload, sizeof workload);
     if (is_row) figure_policy(shown, sizeof policy - 1, policy);
@@ -46,8 +46,8 @@ void figure_title(figure_words *words, const row *shown, int is_row, const char 
     figure_join(words->heading, sizeof words->heading, workload, policy, what);
 }
 
-/* A piece of a text that stands for a cell of a row, which has a number: bytes in a unit that suits, a ratio as what
-   it is above 1. */
+/* Writes a piece of a text with the number of a row's cell: bytes in a unit that suits, a ratio as its excess over
+   1. */
 static void figure_number(const drawing *self, size_t row_index, row_column column, const char *before,
                           const char *after)
 {
@@ -60,7 +60,7 @@ static void figure_number(const drawing *self, size_t row_index, row_column colu
                before, row_index, row_table[column].name, cell_text(value, text), shown, after);
 }
 
-/* A text of its own; nothing, where the row has no number. */
+/* Writes a text with the number of a cell; nothing if the row has no number. */
 static void figure_number_text(const drawing *self, double x, double y, const char *anchor, size_t row_index,
                                row_column column, const char *before)
 {
@@ -77,12 +77,12 @@ static const char *figure_class(const char *prefix, size_t policy, char text[32]
     return text;
 }
 
-/* The figure's axes, and above them a legend of its policies. */
+/* Draws the figure's axes, and above them a legend of its policies. */
 static void figure_open(drawing *self, const plot_axis *x, const plot_axis *y)
 {
     enum { FIGURE_MOST_NAMES = 16 };
     char name[64], class[32];
-    plot_legend legend = { NULL, 0.0, 0 };       /* first how many lines it takes */
+    plot_legend legend = { NULL, 0.0, 0 };       /* the first time it only counts its lines */
     size_t count = self->policy_count < FIGURE_MOST_NAMES ? self->policy_count : FIGURE_MOST_NAMES;
     for (int is_drawn = 0; is_drawn < 2; is_drawn++) {
         for (size_t at = 0; at < count; at++) {
@@ -95,13 +95,13 @@ static void figure_open(drawing *self, const plot_axis *x, const plot_axis *y)
     plot_axes(&self->on);
 }
 
-/* From the first op to the last of the workload's rows. */
+/* The axis of time, from the first op to the last of the workload's rows. */
 static plot_axis figure_ops_axis(const drawing *self)
 {
     return (plot_axis){ 0.0, (double)self->most_ops, 0, PLOT_COUNT, "allocations and frees so far", 0 };
 }
 
-/* A line where memory ran out, from which a text may follow; returns where it stands. */
+/* Draws a line where memory ran out, beside which a text may follow. Returns its place. */
 static double figure_refusal_line(const drawing *self)
 {
     const plot *on = &self->on;
@@ -110,25 +110,25 @@ static double figure_refusal_line(const drawing *self)
     return x;
 }
 
-/* ---- Where steps begin: a mark above the plot area, and the step's name where there is room for it */
+/* ---- The begin of each step: a mark above the plot area, and the step's name if there is room for it */
 
 enum { FIGURE_MOST_STEPS = 64, FIGURE_STEPS_HEIGHT = 14 };
 #define FIGURE_LETTER 6.4                        /* of a wide font */
 
-/* NULL: none, or too many. */
+/* The record if its steps are to be drawn; NULL: there are none, or too many. */
 static const record *figure_stepped(const drawing *self)
 {
     const record *drawn = self->list->rows[self->first].recording;
     return drawn->step_count && drawn->step_count <= FIGURE_MOST_STEPS ? drawn : NULL;
 }
 
-/* Before axes are drawn. */
+/* Makes room for the steps. Call it before the axes are drawn. */
 static void figure_steps_room(drawing *self)
 {
     if (figure_stepped(self)) self->on.top += FIGURE_STEPS_HEIGHT;
 }
 
-/* "step12", or "12" where only that fits; NULL: nothing does. */
+/* "step12", or "12" if only that fits; NULL: neither fits. */
 static const char *figure_step_name(const char *label, double room)
 {
     const char *number = label + strlen(label);
@@ -160,12 +160,12 @@ static void figure_steps(const drawing *self)
 enum { FIGURE_BARS_LEFT = 116, FIGURE_BARS_RIGHT = 254, FIGURE_MOST_BARS = 24 };
 
 typedef struct figure_bar_kind {
-    row_column  column;                          /* how long the bar is */
-    row_column  beside;                          /* its number too; COLUMN_COUNT: none */
+    row_column  column;                          /* the length of the bar */
+    row_column  beside;                          /* a second number beside the bar; COLUMN_COUNT: none */
     row_column  within;                          /* drawn within the bar; COLUMN_COUNT: none */
     plot_unit   unit;
     double      zero;                            /* the value of no bar */
-    const char *label, *within_name, *none;      /* none: what stands where the column is empty */
+    const char *label, *within_name, *none;      /* none: the text if the column is empty */
 } figure_bar_kind;
 
 static const figure_bar_kind figure_bar_kinds[] = {
@@ -177,7 +177,7 @@ static const figure_bar_kind figure_bar_kinds[] = {
         "dotted: what was requested would allow", "none completes" },
 };
 
-/* Below 0: there is none; of a run that ended early nothing is compared. */
+/* Below 0: there is no value. A run that ended early has none, because it cannot be compared. */
 static double figure_bar_value(const row *shown, const figure_bar_kind *kind, row_column column)
 {
     if (column == COLUMN_COUNT || !table_is_ok(shown) || shown->cells[column].kind == CELL_NONE) return -1.0;
@@ -194,7 +194,7 @@ static void figure_bar(const drawing *self, const figure_bar_kind *kind, size_t 
     double value = figure_bar_value(of, kind, kind->column), within = figure_bar_value(of, kind, kind->within);
     double text_y = y + height * 0.5 + 4.0;
     plot_text(on, on->left - 6.0, text_y, "q", "end", figure_policy(of, 17, name));
-    if (value < 0.0) {                           /* where the bar would be: why there is none */
+    if (value < 0.0) {                           /* the reason stands in place of the bar */
         const char *status = row_status(of);
         int is_none = !*status || !strcmp(status, "oom") || !strcmp(status, "ok");
         if (of->cells[COLUMN_OOM_OP].kind == CELL_COUNT) {
@@ -266,7 +266,8 @@ static void figure_series(const drawing *self, const char *class, size_t row_ind
     plot_line(&self->on, class, data, points, count);
 }
 
-/* Of samples that fall on one unit of the figure the first, the extremes and the last, in order. */
+/* Draws a line over time. Of samples that fall on one unit of the figure it keeps the first, the extremes and the
+   last, in order. */
 static void figure_line(const drawing *self, size_t row_index, figure_value *value, const char *name,
                         const char *class)
 {
@@ -371,7 +372,7 @@ static size_t figure_latency_points(const latencies *times, plot_point points[LA
     return count;
 }
 
-/* The log axis goes from a power of ten to one. */
+/* The log axis begins and ends at a power of ten. */
 static void figure_latency(drawing *self)
 {
     const plot *on = &self->on;
@@ -399,7 +400,7 @@ static void figure_latency(drawing *self)
     }
 }
 
-/* Of a policy, whose rows follow one another. */
+/* The points of a policy, whose rows follow one another. */
 static size_t figure_holes_points(const drawing *self, size_t policy, row_column column, plot_point *points)
 {
     size_t end = policy + 1 < self->policy_count ? self->policies[policy + 1] : self->end, count = 0;
@@ -435,18 +436,18 @@ static void figure_holes(drawing *self)
     free(points);
 }
 
-/* ---- Time x addresses as a grid of cells: what takes most of each. From a record's blocks and changes, in whole
-        numbers, so that every machine draws the same. Areas are sums of differences along time: a rectangle is a
-        step up where it begins and one down where it ends, so that its cost is its height. In units of 1/65536 of a
-        cell each way */
+/* ---- Time x addresses as a grid of cells, each shown as the kind that covers most of it. The grid is computed from
+        a record's blocks and changes in whole numbers, so that every machine draws the same. Areas are sums of
+        differences along time: a rectangle is a step up at its begin and a step down at its end, so that its cost is
+        its height. Lengths are in units of 1/65536 of a cell, in both directions */
 
 enum { MAP_BATCHES = 6 };
-typedef enum map_cell {                          /* what is seen; the first MAP_BATCHES: live blocks of a batch */
-    MAP_SLACK = MAP_BATCHES,                     /* of live blocks: not asked for */
+typedef enum map_cell {                          /* the kind shown; the first MAP_BATCHES: live blocks of a batch */
+    MAP_SLACK = MAP_BATCHES,                     /* bytes of live blocks beyond the requested ones */
     MAP_SMALL,                                   /* blocks that are smaller than a cell */
     MAP_HOLE,                                    /* addresses without memory */
     MAP_FREE,
-    MAP_NOTHING                                  /* the run was over, or the addresses are beyond its own */
+    MAP_NOTHING                                  /* after the end of the run, or beyond its addresses */
 } map_cell;
 
 enum { MAP_WIDTH = 400, MAP_HEIGHT = 192, MAP_UNIT_LOG2 = 16, MAP_AREAS = MAP_HOLE + 1, MAP_AXIS_LOG2 = 38 };
@@ -457,9 +458,9 @@ typedef struct map_area { int64_t sums[MAP_AREAS]; } map_area;
 typedef struct map {
     const record  *drawn;
     unsigned       width, height;                /* cells */
-    uint64_t       ops, axis;                    /* that they stand for; axis: in units of 2^shift bytes */
+    uint64_t       ops, axis;                    /* extent of the cells; axis: in units of 2^shift bytes */
     unsigned       shift;
-    map_area      *areas;                        /* while it is made; a column more than there are cells */
+    map_area      *areas;                        /* used while the map is made; one column more than cells */
     unsigned char  cells[MAP_HEIGHT][MAP_WIDTH]; /* map_cell, the lowest address first */
 } map;
 
@@ -475,7 +476,7 @@ static int64_t map_y(const map *self, uint64_t offset)
     return (int64_t)(((scaled < self->axis ? scaled : self->axis) * self->height << MAP_UNIT_LOG2) / self->axis);
 }
 
-/* From x on there is so much more of it, in a line that it fills to `high`. */
+/* Adds a step to a line of the map: from x on, `high` units of the line's height are of this kind. */
 static void map_step(const map *self, int area, int64_t line, int64_t x, int64_t high)
 {
     size_t column = (size_t)(x >> MAP_UNIT_LOG2);
@@ -485,7 +486,7 @@ static void map_step(const map *self, int area, int64_t line, int64_t x, int64_t
     if (column < self->width) first[1].sums[area] += high * within;
 }
 
-/* sign: 1, or -1: it is taken away. */
+/* Adds a rectangle. sign: 1, or -1 to take it away. */
 static void map_rectangle(const map *self, int area, int sign, int64_t from_x, int64_t to_x, int64_t from_y,
                           int64_t to_y)
 {
@@ -498,8 +499,8 @@ static void map_rectangle(const map *self, int area, int sign, int64_t from_x, i
     }
 }
 
-/* A block is of the batch of its step: before the first, then the others by turns; without steps of the sixth of
-   most_ops in which it was born. */
+/* Adds a block in the batch of its step. Blocks born before the first step have the first batch; steps take turns in
+   the others. Without steps, the batch is the sixth of most_ops in which the block was born. */
 static void map_add_block(const map *self, const record_block *block)
 {
     const record *drawn = self->drawn;
@@ -515,8 +516,8 @@ static void map_add_block(const map *self, const record_block *block)
     map_rectangle(self, MAP_SLACK, 1, from_x, to_x, slack_y, to_y);
 }
 
-/* What is in use comes before what is free, where there is as much of it; and what is seen of it is what most of it
-   is, small blocks first. */
+/* The kind that a cell shows. Used memory wins over holes and free memory if it covers at least as much as each. It
+   shows its largest kind; small blocks win a tie. */
 static map_cell map_choose(const map_area *area)
 {
     int64_t used = 0, hole = area->sums[MAP_HOLE];
@@ -537,14 +538,14 @@ static void map_make(map *self)
     const unsigned columns = (unsigned)((end_x + MAP_UNIT - 1) >> MAP_UNIT_LOG2);
     const unsigned lines = (unsigned)((end_y + MAP_UNIT - 1) >> MAP_UNIT_LOG2);
     self->areas = program_need((size_t)(self->width + 1) * self->height, sizeof *self->areas);
-    map_rectangle(self, MAP_HOLE, 1, 0, end_x, 0, end_y);        /* until memory comes, and again when it has gone */
+    map_rectangle(self, MAP_HOLE, 1, 0, end_x, 0, end_y);        /* all is a hole until memory comes */
     for (const record_change *at = drawn->changes; at < drawn->changes + drawn->change_count; at++) {
         map_rectangle(self, MAP_HOLE, at->comes ? -1 : 1, map_x(self, at->op), end_x, map_y(self, at->offset),
                       map_y(self, at->offset + at->bytes));
     }
     for (size_t at = 0; at < drawn->block_count; at++) map_add_block(self, &drawn->blocks[at]);
     memset(self->cells, MAP_NOTHING, sizeof self->cells);
-    for (unsigned line = 0; line < lines; line++) {              /* its steps are summed up */
+    for (unsigned line = 0; line < lines; line++) {              /* sum up the steps of the line */
         const map_area *steps = &self->areas[(size_t)line * (self->width + 1)];
         map_area sum = { { 0 } };
         for (unsigned column = 0; column < columns; column++) {
@@ -563,16 +564,17 @@ static unsigned map_run(const map *self, unsigned x, unsigned y)
     return end - x;
 }
 
-/* 1: the same run stands in this line, begins and ends there. */
+/* Tells whether this line has a run of the same kind that begins at x and has this width. */
 static int map_same_run(const map *self, unsigned x, unsigned y, unsigned width, unsigned char seen)
 {
     const unsigned char *line = self->cells[y];
     return line[x] == seen && (!x || line[x - 1] != seen) && map_run(self, x, y) == width;
 }
 
-/* Rectangles of equal cells, the largest that can be told apart going by lines. Of this kind they are written, as
-   parts of a path: in whole units of a grid that the figure's transform lays over the plot area, each from the last
-   one's corner on. How many there are of all kinds but free ones, which nobody writes. out NULL: they are counted. */
+/* Joins equal runs of neighbouring lines into rectangles. Rectangles of the wanted kind are written as parts of a
+   path, in whole units of a grid that the figure's transform lays over the plot area; each begins at the last one's
+   corner. Returns the number of rectangles of all kinds but free ones, which are never written. out NULL: they are
+   only counted. */
 static size_t map_walk(const map *self, int wanted, FILE *out)
 {
     size_t count = 0;
@@ -594,7 +596,7 @@ static size_t map_walk(const map *self, int wanted, FILE *out)
     return count;
 }
 
-/* As wide and high as the workload's axes, and coarser until it takes no more than its share of the document. */
+/* Makes the map over the workload's axes, coarser and coarser until it fits its share of the document. */
 static map map_of(const drawing *self, const record *drawn)
 {
     enum { MAP_PIECE_BYTES = 15 };
@@ -609,9 +611,9 @@ static map map_of(const drawing *self, const record *drawn)
     }
 }
 
-/* ---- Blocks of a map that say what they are: size, tag, step and lifetime, with no script */
+/* ---- Blocks of a map that show their size, tag, step and lifetime, with no script */
 
-/* On the map. */
+/* The end of a block's life on the map. */
 static uint64_t figure_block_end(const record *drawn, const record_block *block)
 {
     return block->death_op < drawn->map_ops ? block->death_op : drawn->map_ops;
@@ -623,7 +625,7 @@ static double figure_block_area(const record *drawn, const record_block *block)
     return end > block->birth_op ? (double)(end - block->birth_op) * (double)block->bytes : 0.0;
 }
 
-/* The blocks of the largest areas, the largest first; how many. */
+/* Finds the blocks of the largest areas, the largest first. Returns their number. */
 static size_t figure_largest(const record *drawn, size_t most, const record_block **found)
 {
     size_t count = 0;
@@ -652,7 +654,7 @@ static void figure_block_words(const record *drawn, const record_block *block, c
              *step ? ", " : "", step, plot_count(block->birth_op, born, sizeof born), died);
 }
 
-/* Over a map: its largest blocks, each of which says what it is while it is pointed at or tapped. */
+/* Lays a map's largest blocks over it. Each shows its words while it is pointed at or tapped. */
 static void figure_blocks(const plot *on, const record *drawn, size_t most)
 {
     const record_block **found = program_need(most, sizeof *found);
@@ -671,7 +673,7 @@ static void figure_blocks(const plot *on, const record *drawn, size_t most)
     free(found);
 }
 
-/* ---- Time x addresses: what lies where, and what there was no place for */
+/* ---- Time x addresses: the place of each block, and the refused request */
 
 static void figure_map_legend(const plot *on, const record *drawn)
 {
@@ -694,7 +696,7 @@ static void figure_map_legend(const plot *on, const record *drawn)
     }
 }
 
-/* The refusal in numbers, each where the CSV has it; or how high it went. */
+/* Writes the numbers of the refusal that the CSV has; without a refusal the peak. */
 static void figure_map_caption(const drawing *self)
 {
     static const struct { row_column column; const char *before, *after; } parts[] = {
@@ -713,7 +715,7 @@ static void figure_map_caption(const drawing *self)
     fputs("</text>\n", self->on.out);
 }
 
-/* The whole of what was recorded is white, and everything else is laid over it. */
+/* Draws a white box over the recorded time and addresses, and all other kinds over it. */
 static void figure_map(drawing *self)
 {
     const record *drawn = self->list->rows[self->first].recording;
@@ -722,7 +724,7 @@ static void figure_map(drawing *self)
     const plot_axis y = { 0.0, (double)self->most_axis_bytes, 0, PLOT_BYTES, "addresses", 0 };
     plot_open(on, &x, &y, 2);
     figure_steps_room(self);
-    on->y.most = y.most;                         /* to the brim: cells are whole */
+    on->y.most = y.most;                         /* not rounded up: whole cells fill the axis */
     figure_map_legend(on, drawn);
     figure_map_caption(self);
     plot_axes(on);
@@ -739,7 +741,7 @@ static void figure_map(drawing *self)
     }
     fputs("</g></g>\n", on->out);
     figure_steps(self);
-    if (drawn->refusal.happened) {               /* as high as what it would have taken in one piece */
+    if (drawn->refusal.happened) {               /* a box as high as the requested bytes in one piece */
         double end = figure_refusal_line(self), high = plot_y(on, (double)drawn->refusal.requested_bytes);
         plot_box(on, "want", end + 2.0 > on->right - 8.0 ? end - 10.0 : end + 2.0, high, 8.0, on->bottom - high);
     }
@@ -749,9 +751,9 @@ static void figure_map(drawing *self)
     figure_blocks(on, drawn, self->sheet->told_blocks);
 }
 
-/* ---- Which figures there are */
+/* ---- The figures of a sheet */
 
-/* Whether the row has what such a figure shows. */
+/* Tells whether the row has data for such a figure. */
 static int figure_has(const row_list *list, const row *of, figure_kind kind)
 {
     const record *drawn = of->recording;
@@ -771,7 +773,7 @@ static int figure_has(const row_list *list, const row *of, figure_kind kind)
     return of->cells[COLUMN_PAIR_INSTRUCTIONS].kind != CELL_NONE;
 }
 
-/* The figures from one kind to another of these rows. */
+/* Adds the figures of these rows, from one kind to another, if a row has data. */
 static void figure_add(figure_sheet *sheet, figure_kind kind, figure_kind last, size_t first, size_t count)
 {
     const row_list *list = sheet->list;
@@ -808,7 +810,7 @@ figure_sheet figure_sheet_of(const row_list *list, int is_maps, size_t maps_byte
     return made;
 }
 
-/* what: behind the names of the workload and, of a figure of one row, of its policy. */
+/* A type of figure. Its word `what` ends the title, behind the names of the workload and, for one row, its policy. */
 typedef struct figure_type {
     figure_draw *draw;
     int          is_of_row;
@@ -847,7 +849,7 @@ int figure_begins(const figure_sheet *sheet, size_t at)
         || figure_types[begun->kind].is_of_row != figure_types[before->kind].is_of_row));
 }
 
-/* The element says what it is to those who cannot see it. */
+/* The element has a title and a description for readers who cannot see it. */
 void figure_write(FILE *out, const figure_sheet *sheet, size_t at, const char *placement)
 {
     const figure *shown = &sheet->figures[at];

@@ -1,5 +1,6 @@
-/* A report as one HTML file that needs nothing else, no script among it: verdict, how to see it again, table,
-   figures. It is well-formed XML, too. For light and dark, paper, phones, and readers that speak. */
+/* A report as one HTML file that needs nothing else, not even a script: verdict, command lines that show it again,
+   table, figures. The file is well-formed XML, too. It is for light and dark screens, paper, phones, and screen
+   readers. */
 #include "output.h"
 
 #include "../../gpuarena.h"
@@ -9,7 +10,7 @@
 
 enum { HTML_MAPS_BYTES = 800000, HTML_MOST_NOTES = 100, HTML_MOST_ROWS = 1000 };
 
-/* ---- What the page looks like, on a wide screen, on a narrow one and on paper */
+/* ---- The look of the page, on a wide screen, on a narrow one and on paper */
 
 static const char html_style[] =
     ":root{color-scheme:light dark;--ink:#1c1e21;--quiet:#5c6470;--page:#fff;--plate:#f6f7f9;--rule:#dfe3e8;"
@@ -48,8 +49,8 @@ static const char html_style[] =
 
 /* ---- Rows and verdicts as tables, the columns and cells those of the terminal's table */
 
-/* What stands in the table's first column stands above the rows that share it, so that a phone has room for the
-   others. */
+/* Writes the text of the table's first column above the rows that share it, so that a phone has room for the other
+   columns. */
 static void html_group_line(FILE *out, const char *name, size_t columns)
 {
     text_print(out, xml_text, "<tr><th class=\"g\" scope=\"rowgroup\" colspan=\"%zu\"><span>%s</span></th></tr>\n",
@@ -98,7 +99,7 @@ static void html_table(FILE *out, const row_list *list)
         fprintf(out, "<p class=\"quiet\">%zu rows more are in the CSV.</p>\n", list->count - HTML_MOST_ROWS);
     }
     int told = 0;
-    for (size_t at = 0; at < count; at++) {      /* what headings mean */
+    for (size_t at = 0; at < count; at++) {      /* the meanings of headings */
         if (!used[at]->note) continue;
         fputs(told++ ? "; " : "<p class=\"quiet\">", out);
         text_print(out, xml_text, "<b>%s</b>: %s", used[at]->heading, used[at]->note);
@@ -137,7 +138,7 @@ static size_t html_count(const row_list *list, const char *status)
     return count;
 }
 
-/* What became of the rows, in words; then of the rules. */
+/* Tells in words how the rows ended; then the verdicts on rules. */
 static void html_verdict(FILE *out, const report *page)
 {
     const row_list *list = &page->list;
@@ -156,7 +157,7 @@ static void html_verdict(FILE *out, const report *page)
     if (list->partial) text_print(out, xml_text, "<p class=\"bad\">Not all rows are here: %s</p>\n", list->partial);
 }
 
-/* A command line: these words, or one that shows a failure again. */
+/* Writes a command line: these words, or the line that shows a failure again. */
 static void html_command(FILE *out, const char *const *argv, const repro *line)
 {
     char *text;
@@ -172,7 +173,7 @@ static void html_command(FILE *out, const char *const *argv, const repro *line)
     free(text);
 }
 
-/* Rows that did not complete: why, and the line that shows it again. */
+/* Writes the rows that did not complete: the reason, and the line that shows it again. */
 static void html_failures(FILE *out, const report *page)
 {
     const row_list *list = &page->list;
@@ -194,7 +195,7 @@ static void html_failures(FILE *out, const report *page)
     if (failed > told) fprintf(out, "<p class=\"quiet\">%zu more are in the table.</p>\n", failed - told);
 }
 
-/* A heading for each workload; below it its figures, then those of each of its rows. */
+/* Writes a heading for each workload; below it its figures, then those of each of its rows. */
 static void html_figures(FILE *out, const figure_sheet *sheet)
 {
     size_t last = SIZE_MAX;
@@ -231,9 +232,9 @@ static const char html_legend[] =
 
 static void html_write(FILE *out, const report *page)
 {
-    enum { HTML_BLOCK_SHARE = 400 };             /* a block that says what it is takes 200 bytes */
+    enum { HTML_BLOCK_SHARE = 400 };             /* a block with its words takes 200 bytes: half of the share */
     char line[512], text[VERDICT_ROOM];
-    size_t told = 0, at = row_is_run(page->list.kind) ? 0 : page->list.count;        /* of others nothing is said */
+    size_t told = 0, at = row_is_run(page->list.kind) ? 0 : page->list.count;        /* verdicts on run alone */
     figure_sheet sheet = figure_sheet_of(&page->list, 0, HTML_MAPS_BYTES);
     sheet.told_blocks = sheet.map_bytes / HTML_BLOCK_SHARE;
     text_print(out, xml_text, "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"/>"
@@ -246,7 +247,7 @@ static void html_write(FILE *out, const report *page)
                                  ? cuda_environment_line(page->environment, line, sizeof line)
                                  : "virtual time is the device's, measured time this machine's");
     html_verdict(out, page);
-    while (told < HTML_MOST_NOTES && verdict_take(&page->list, &at, text)) {          /* what each comes to */
+    while (told < HTML_MOST_NOTES && verdict_take(&page->list, &at, text)) {          /* one line for each workload */
         text_print(out, xml_text, told++ ? "<li>%s</li>\n" : "<ul>\n<li>%s</li>\n", text);
     }
     if (told) fputs("</ul>\n", out);

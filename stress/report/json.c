@@ -1,6 +1,6 @@
-/* JSON, schema gpuarena-stress/1: keys are added, and keep their meaning. Keys of a case are the CSV's columns, of
-   `run` the oom_ ones in an object or null, and latencies; numbers are numbers, what was not measured is null. A case
-   stands on a line. */
+/* JSON, schema gpuarena-stress/1: keys may be added, and keep their meaning. Keys of a case are the CSV's columns;
+   cases of `run` have the oom_ columns in an object or null, and latencies. Numbers are JSON numbers, and null if
+   they were not measured. Each case is on one line. */
 #include "output.h"
 
 #include <sys/utsname.h>
@@ -9,7 +9,7 @@
 
 #include "../../gpuarena.h"
 
-/* ---- What times were measured on: this machine, and a CUDA device */
+/* ---- The machine that times were measured on, and a CUDA device */
 
 #if defined(__clang__)
 #define HOST_COMPILER "clang " __clang_version__
@@ -18,13 +18,13 @@
 #else
 #define HOST_COMPILER "unknown"
 #endif
-#ifndef GPUARENA_FLAGS                           /* the Makefile says */
+#ifndef GPUARENA_FLAGS                           /* the Makefile defines it */
 #define GPUARENA_FLAGS "unknown"
 #endif
 
-typedef struct host { char cpu[128], governor[128], load[32]; } host;        /* "": it is not known */
+typedef struct host { char cpu[128], governor[128], load[32]; } host;        /* "": not known */
 
-/* The text behind the first line's `key`, colon and spaces. */
+/* Reads the text behind `key`, colon and spaces in the first line that begins with the key. */
 static void host_file_line(const char *path, const char *key, char *text, size_t size)
 {
     char line[256];
@@ -57,7 +57,7 @@ const char *host_line(char *text, size_t size)
     return text;
 }
 
-/* NULL, which is null in JSON: it is not known. */
+/* NULL, which is null in JSON, for a text that is not known. */
 static const char *json_known(const char *text)
 {
     return *text ? text : NULL;
@@ -106,7 +106,8 @@ static void json_cell(FILE *out, const row *shown, row_column column, size_t cut
     else fputs(cell_text(value, text), out);
 }
 
-/* ,"name":{..}: count, sum, maximum and buckets; has_percentiles: and those that it supports, the others null. */
+/* Writes ,"name":{..}: count, sum, maximum and buckets. has_percentiles: also percentiles, null where the histogram
+   supports none. */
 static void json_histogram(FILE *out, const char *name, const histogram *latency, int has_percentiles)
 {
     static const struct { const char *name; unsigned per_mille; } shown[] = {
@@ -130,7 +131,7 @@ static void json_histogram(FILE *out, const char *name, const histogram *latency
     fputs("]}", out);
 }
 
-/* Those of these parts that there are. */
+/* Writes the parts that exist. */
 static void json_parts(FILE *out, const char *name, const char *unit, const histogram *const *parts, int from,
                        int end, int has_percentiles)
 {
@@ -167,7 +168,7 @@ static void json_row(FILE *out, const row *shown, row_kind kind)
     fputc('}', out);
 }
 
-/* Rows that are there more than once. */
+/* Writes the repeats of rows that occur more than once. */
 static void json_repeats(FILE *out, const row_list *list)
 {
     const char *comma = ",\"repeats\":[";
@@ -195,8 +196,8 @@ static void json_repeats(FILE *out, const row_list *list)
     if (comma[1] == '\0') fputs("\n]", out);
 }
 
-/* On a simulated device there is no word of how or when it was made: equal runs give equal bytes. Where there are
-   measured times, what they were measured on stands beside them. */
+/* Without measured times the document does not tell the host or the date: on a simulated device equal runs give equal
+   bytes. With measured times it describes the host they were measured on. */
 static void json_write(FILE *out, const report *material)
 {
     const row_list *list = &material->list;

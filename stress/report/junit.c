@@ -1,5 +1,5 @@
-/* JUnit XML, as CI systems read it: one suite, a case a row and a case a verdict. A row is an error where it ended as
-   one (out of memory is a result), a verdict is a failure where it fails the run, and skipped where it is none. */
+/* JUnit XML for CI systems: one suite, with a case for each row and each verdict. A row is an error if it ended as
+   one (out of memory is a result). A verdict is a failure if it fails the run, and skipped if it is undecided. */
 #include "output.h"
 
 #include "../../gpuarena.h"
@@ -10,7 +10,7 @@ static int junit_is_error(const row *shown)
 }
 
 /* Begins a case of this row and, unless that is "", the rule that judged it. Readers take cases of one name for one
-   case: those that come again, as repeats do, have a number. */
+   case. Names that come again, for repeats, therefore have a number. */
 static void junit_case(FILE *out, device_table *names, const row *of, const char *judged)
 {
     char *text;

@@ -1,8 +1,8 @@
-/* Runs as a memory snapshot of PyTorch, which pytorch.org/memory_viz draws: a device a row, with its history of
-   allocations, frees, segments and mapped pages, and what was there at the end. It is a pickle of protocol 2 that
-   names nothing to be imported. Addresses are those of the record's axis; frames are a block's tag and step; steps
-   are annotations, too. Of it stress/import/torch_snapshot.py --device ROW --steps makes the row's operations again,
-   work and waits left out. */
+/* Runs as a memory snapshot of PyTorch, which pytorch.org/memory_viz draws: a device for each row, with its history
+   of allocations, frees, segments and mapped pages, and its state at the end. The file is a pickle of protocol 2 that
+   imports nothing. Addresses are those of the record's axis; frames are a block's tag and step; steps are
+   annotations, too. stress/import/torch_snapshot.py --device ROW --steps makes the row's operations from it again,
+   without work and waits. */
 #include "output.h"
 
 /* ---- Pickles, in eleven opcodes */
@@ -11,7 +11,7 @@ enum { PICKLE_MOST_WORDS = 200, PICKLE_BATCH = 1000 };
 
 typedef struct pickle {                          /* zeroed but for out */
     FILE    *out;
-    slice    words[PICKLE_MOST_WORDS];           /* written before, and known to the reader by their place */
+    slice    words[PICKLE_MOST_WORDS];           /* already written; the reader knows them by their index */
     unsigned word_count;
 } pickle;
 
@@ -27,7 +27,7 @@ static void pickle_unicode(pickle *self, const char *text, size_t length)
     fwrite(text, 1, length, self->out);
 }
 
-/* Each byte that belongs to no UTF-8 sequence is replaced by U+FFFD: three bytes for one. */
+/* Writes any text. Each byte that belongs to no UTF-8 sequence is replaced by U+FFFD, which has three bytes. */
 static void pickle_text(pickle *self, const char *text)
 {
     size_t used = 0, length;
@@ -41,7 +41,8 @@ static void pickle_text(pickle *self, const char *text)
     free(whole);
 }
 
-/* A part of a constant of the program: written out once. */
+/* Writes a word that must stay in memory, such as a part of a constant. It is written out once, and then referred
+   to. */
 static void pickle_word(pickle *self, slice word)
 {
     for (unsigned at = 0; at < self->word_count; at++) {
@@ -94,14 +95,14 @@ static void pickle_print(pickle *self, const char *text, ...)
     va_end(values);
 }
 
-/* Before each item of a list, of which there are so many before this one: readers take lists by batches. */
+/* Call before each item of a list. *count is the number of items before it. Readers take lists in batches. */
 static void pickle_item(pickle *self, unsigned *count)
 {
     if (*count && *count % PICKLE_BATCH == 0) fputs("e(", self->out);
     ++*count;
 }
 
-/* ---- What is put in order: segments by their place, what happens by its operation */
+/* ---- Entries put in order: segments by their place, events by their operation */
 
 typedef struct memviz_entry { uint64_t key, second, third; } memviz_entry;
 
@@ -113,14 +114,15 @@ static int memviz_compare(const void *left, const void *right)
     return one->third < other->third ? -1 : one->third > other->third;
 }
 
-/* ---- What a snapshot says was there at the end: segments of cudaMalloc's that are still held, and runs of mapped
-        pages; each by its offset, its bytes, and whether it is pages */
+/* ---- The segments of a snapshot at its end: those of cudaMalloc that are still held, and runs of mapped pages; each
+        with its offset, its bytes, and whether it is of pages */
 
-/* Held at the end of the record, by offset; free them. Of cudaMalloc's segments the latest of each base, if that
-   came; of pages the runs that are covered, by both edges of all that came or went, behind the segments. */
+/* Returns the segments held at the end of the record, by offset; free them. A segment of cudaMalloc is held if the
+   latest change at its base is its coming. Runs of pages are computed from the edges of all changes of pages, which
+   are sorted behind cudaMalloc's. */
 static memviz_entry *memviz_segments(const record *drawn, size_t *count)
 {
-    const uint64_t pages = (uint64_t)1 << 63;    /* of a key */
+    const uint64_t pages = (uint64_t)1 << 63;    /* the bit of a key that marks pages */
     memviz_entry *edges = program_need(drawn->change_count * 2, sizeof *edges);
     memviz_entry *list = program_need(drawn->change_count * 2, sizeof *list);
     size_t edge_count = 0;
@@ -155,18 +157,18 @@ static memviz_entry *memviz_segments(const record *drawn, size_t *count)
 
 typedef struct memviz {                          /* of a row */
     pickle       *to;
-    const record *drawn;                         /* of what could not be opened: an empty one */
+    const record *drawn;                         /* an empty one if the policy could not be opened */
     const row    *shown;
-    uint64_t      now_us;                        /* of the latest event: later ones are not earlier */
-    uint64_t     *step_us;                       /* of each step: later than all before it */
-    size_t        step_count;                    /* begun */
+    uint64_t      now_us;                        /* time of the latest event; times never go back */
+    uint64_t     *step_us;                       /* time of each step: later than all before it */
+    size_t        step_count;                    /* steps begun */
     unsigned      items;                         /* of the list under way */
 } memviz;
 
-/* What happens in an operation, in this order. */
+/* The events of one operation, in this order. */
 typedef enum memviz_kind { MEMVIZ_FREE, MEMVIZ_CHANGE, MEMVIZ_ALLOC, MEMVIZ_REFUSAL } memviz_kind;
 
-/* Behind a dictionary's other keys: a block's tag, and its step. */
+/* Writes a block's tag and its step. Call it behind the other keys of a dictionary. */
 static void memviz_frames(memviz *self, const record_block *block)
 {
     const op_stream *stream = self->drawn->stream;
@@ -189,7 +191,7 @@ static uint64_t memviz_time(memviz *self, uint64_t now_vns)
     return self->now_us;
 }
 
-/* address: the key of the next number, which is one, unless memory ran out. */
+/* Writes an event. address: the key of the number that follows; the number is an address, unless memory ran out. */
 static void memviz_item(memviz *self, const char *action, const char *address, uint64_t number, uint64_t bytes,
                         uint64_t stream, uint64_t now_vns, const record_block *block)
 {
@@ -229,7 +231,7 @@ static void memviz_happen(memviz *self, const memviz_entry *event)
     }
 }
 
-/* Steps that begin before this operation. */
+/* Begins the steps up to this operation. */
 static void memviz_steps(memviz *self, uint64_t number)
 {
     const record *drawn = self->drawn;
@@ -239,7 +241,7 @@ static void memviz_steps(memviz *self, uint64_t number)
     }
 }
 
-/* Events: operation, kind, and which block or change it is, in order. */
+/* Writes the history. Events are sorted by operation, kind, and the index of the block or change. */
 static void memviz_history(memviz *self)
 {
     const record *drawn = self->drawn;
@@ -266,9 +268,9 @@ static void memviz_history(memviz *self)
     free(events);
 }
 
-/* ---- The state at the end: segments, and in each the blocks that live, and what is free between them */
+/* ---- The state at the end: segments, and in each the live blocks and the free memory between them */
 
-/* block NULL: it is free. */
+/* Writes a block, or free memory if block is NULL. */
 static void memviz_piece(memviz *self, uint64_t offset, uint64_t bytes, const record_block *block)
 {
     pickle_item(self->to, &self->items);
@@ -278,13 +280,15 @@ static void memviz_piece(memviz *self, uint64_t offset, uint64_t bytes, const re
     pickle_print(self->to, "}");
 }
 
-/* A block may be longer than what was asked of the driver for it alone. */
+/* The bytes of a block within its segment. A block may be longer than the memory that was asked of the driver for it
+   alone. */
 static uint64_t memviz_within(const record_block *block, uint64_t end)
 {
     return block->bytes < end - block->offset ? block->bytes : end - block->offset;
 }
 
-/* Of the blocks those that begin before the segment's end; the rest begins at what is returned. */
+/* Writes a segment with its blocks, which are those that begin before its end. Returns the first of the remaining
+   blocks. */
 static const memviz_entry *memviz_segment(memviz *self, const memviz_entry *segment, uint64_t ordinal,
                                           const memviz_entry *lives, const memviz_entry *lives_end)
 {
@@ -304,7 +308,7 @@ static const memviz_entry *memviz_segment(memviz *self, const memviz_entry *segm
     self->items = 0;
     for (; lives < next; lives++) {
         const record_block *block = &blocks[lives->second];
-        if (block->offset < place) continue;     /* it lies in none */
+        if (block->offset < place) continue;     /* the block lies in no segment */
         if (block->offset > place) memviz_piece(self, place, block->offset - place, NULL);
         place = block->offset + memviz_within(block, end);
         memviz_piece(self, block->offset, place - block->offset, block);
@@ -314,7 +318,7 @@ static const memviz_entry *memviz_segment(memviz *self, const memviz_entry *segm
     return next;
 }
 
-/* One row's, into the list of all. Blocks that did not die in the record are there, by place. */
+/* Writes the segments of one row into the list of all, with the blocks that did not die in the record, by place. */
 static void memviz_end_state(memviz *self, uint64_t ordinal, unsigned *count)
 {
     const record *drawn = self->drawn;
@@ -367,7 +371,7 @@ static void memviz_write(FILE *out, const report *material)
         free(rows[at].step_us);
     }
     pickle_print(&to, "]");
-    /* readers pass over keys that they do not know */
+    /* readers ignore keys that they do not know */
     if (*row_list_note(list, note, sizeof note)) pickle_print(&to, "not_all_rows %s", note);
     pickle_print(&to, "}");
     fputc('.', out);

@@ -14,15 +14,15 @@
 #include "../workload/workload.h"
 #include "table.h"
 
-/* ---- Which file a path leads to */
+/* ---- The file that a path leads to */
 
 static int output_is_one(const struct stat *found, const struct stat *other)
 {
     return S_ISREG(found->st_mode) && found->st_dev == other->st_dev && found->st_ino == other->st_ino;
 }
 
-/* Tells whether a path leads to the regular file into which a shell has put stdout or stderr: opened once more, it
-   would lose what else is written there. */
+/* Tells whether a path leads to the regular file into which a shell has put stdout or stderr. Opening it once more
+   would lose the other text written there. */
 static int output_leads_to(const char *path, int number)
 {
     struct stat found, other;
@@ -34,7 +34,7 @@ static int output_is_stdout(const char *path)
     return !strcmp(path, "-") || output_leads_to(path, STDOUT_FILENO);
 }
 
-/* a regular file, and the same one */
+/* Tells whether the output and the path are the same regular file. */
 static int output_is_file(const output *self, const char *path)
 {
     struct stat mine, other;
@@ -46,11 +46,11 @@ static int output_is_file(const output *self, const char *path)
 
 typedef struct output_file {
     FILE *stream;
-    char  made[PROGRAM_PATH_BYTES + 40];         /* where it is written; "": at the path itself */
-    char  target[PROGRAM_PATH_BYTES];            /* where that is moved: the path, links followed */
+    char  made[PROGRAM_PATH_BYTES + 40];         /* path of the new file; "": the path itself is written */
+    char  target[PROGRAM_PATH_BYTES];            /* path that the new file is moved to, with links followed */
 } output_file;
 
-/* Where the path leads: 1, a new file may take the place of what is there. *found: zero: nothing is. */
+/* Finds the file that the path leads to. 1: a new file may replace it. *found is zero if there is none. */
 static int output_target(const char *path, char target[PROGRAM_PATH_BYTES], struct stat *found)
 {
     struct stat link;
@@ -61,7 +61,7 @@ static int output_target(const char *path, char target[PROGRAM_PATH_BYTES], stru
     return !stat(path, found) && S_ISREG(found->st_mode) && found->st_nlink == 1 && realpath(path, target);
 }
 
-/* As what it takes the place of: its mode, and the same owner. */
+/* Gives a new file the mode of the file that it replaces. 0: their owners differ, or that fails. */
 static int output_is_like(int file, const struct stat *found)
 {
     struct stat made;
@@ -70,7 +70,7 @@ static int output_is_like(int file, const struct stat *found)
         && !fchmod(file, found->st_mode & 07777);
 }
 
-/* Opens it, if that can be. */
+/* Opens a new file beside the path's target, if possible. */
 static void output_file_beside(output_file *self, const char *path)
 {
     struct stat found;
@@ -86,8 +86,8 @@ static void output_file_beside(output_file *self, const char *path)
     self->made[0] = '\0';
 }
 
-/* In place is written what is added to, is no regular file, has other names or another owner, or lies in a folder
-   that takes no other file. */
+/* Opens a file. The path is written in place if text is added to it, if it is no regular file, if it has other names
+   or another owner, or if its folder takes no new file. */
 static FILE *output_file_open(output_file *self, const char *path, int is_added)
 {
     *self = (output_file){ .stream = NULL };
@@ -100,9 +100,9 @@ static FILE *output_file_open(output_file *self, const char *path, int is_added)
     return self->stream;
 }
 
-/* 0; else not all of it arrived: the error, or -1, where there is none. What stood at the path stands there still,
-   unless it is written in place. errno is that of the first write that failed, or 0: nothing since the opening may
-   reset it. */
+/* Closes a file and moves it to its place. 0; else not all of it arrived: the error, or -1 if that is not known. The
+   old file then stays at the path, unless it is written in place. errno must be that of the first write that failed,
+   or 0: no call since the opening may reset it. */
 static int output_file_close(output_file *self)
 {
     int failed = ferror(self->stream);
@@ -122,7 +122,8 @@ int output_finish(FILE *ours, problem *why)
                        errno ? strerror(errno) : "write error");
 }
 
-/* -1 and a problem, EXIT_HARNESS: it cannot be written, or not all of it arrived. is_summary: it is added. */
+/* Writes an output. -1 and a problem, EXIT_HARNESS: it cannot be written, or not all of it arrived. is_summary: it is
+   added to the file. */
 static int output_send(const char *path, const output_kind *kind, int is_summary, const report *of, problem *why)
 {
     output_file file;
@@ -145,7 +146,7 @@ static int output_send(const char *path, const output_kind *kind, int is_summary
 
 /* ---- The kinds of files */
 
-/* Of a shard the first line says which it is. */
+/* The first line of a shard is its mark. */
 static void write_csv(FILE *out, const report *of)
 {
     char text[SHARD_MARK_ROOM];
@@ -221,8 +222,8 @@ static int output_parse(const report *self, const char *text, output *made, prob
 
 /* ---- Trying them before anything runs */
 
-/* For appending: what the file holds stays until there is something to put in its place. A named pipe is opened once
-   alone, when it is written: its reader takes the first end of it for the last. */
+/* Opens the file for appending, so that its text stays until the output replaces it. A named pipe is not opened for
+   trial, because its reader takes the first end for the last. */
 static int output_try(output *self, problem *why)
 {
     struct stat found;
@@ -242,7 +243,7 @@ static int output_try(output *self, problem *why)
     return 0;
 }
 
-/* No output may be a file that is read: -1 and a problem, EXIT_USAGE. */
+/* Checks that the output is no file that is read. -1 and a problem, EXIT_USAGE: it is. */
 static int output_is_read(const output *self, const char *path, const char *option, problem *why)
 {
     if (!path || !output_is_file(self, path)) return 0;
@@ -265,7 +266,7 @@ static int output_is_asked(const output *self, const cli *asked, problem *why)
     return failed;
 }
 
-/* Of a workload, the recordings that it replays. */
+/* Checks that the output is no recording that the workload replays. */
 static int output_is_replayed(const output *self, const char *workload, problem *why)
 {
     slice rest = slice_of(workload), spec, name;

@@ -1,6 +1,6 @@
-/* Runs as trace events, the JSON that ui.perfetto.dev and chrome://tracing open: a process a row, with its memory as
-   counters, its steps, and the refusal. Times are microseconds of the simulated device's
-   clock; on CUDA, where a record has none, operations. The memory counters are the samples of the series. */
+/* Runs as trace events, the JSON that ui.perfetto.dev and chrome://tracing open: a process for each row, with its
+   memory as counters, its steps, and the refusal. Times are microseconds of the simulated device's clock. On CUDA,
+   where a record has no clock, times are operations. The memory counters are the samples of the series. */
 #include "output.h"
 
 enum { PERFETTO_STEPS = 1 };                     /* the thread that steps are drawn on */
@@ -12,7 +12,7 @@ typedef struct perfetto {
     int           is_clocked;                    /* 0: a time is an operation */
 } perfetto;
 
-/* The next event, up to its own fields. */
+/* Begins the next event, up to its own fields. */
 static void perfetto_event(const perfetto *self, const char *kind, const char *comma)
 {
     fprintf(self->out, "%s\n{\"ph\":\"%s\",\"pid\":%zu", comma, kind, self->process);
@@ -30,7 +30,7 @@ static void perfetto_name(const perfetto *self, const char *name)
     text_print(self->out, json_text, ",\"name\":\"process_name\",\"args\":{\"name\":%s}}", name);
 }
 
-/* Each lasts until the next, the last to the end. */
+/* Writes the steps. Each lasts until the next, the last until the end. */
 static void perfetto_steps(const perfetto *self)
 {
     const record *drawn = self->drawn;
@@ -66,7 +66,7 @@ static void perfetto_refusal(const perfetto *self, const char *why)
     uint64_t now_vns = drawn->end_vns;
     if (!refusal->happened) return;
     for (size_t at = drawn->sample_count; at-- > 0 && drawn->samples[at].op >= refusal->op;) {
-        now_vns = drawn->samples[at].now_vns;    /* the last op's, unless the run went on */
+        now_vns = drawn->samples[at].now_vns;    /* the first sample from the refusal on */
     }
     perfetto_event(self, "i", ",");
     perfetto_time(self, "ts", refusal->op, now_vns);

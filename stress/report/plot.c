@@ -5,8 +5,8 @@
 
 #include "../base/text.h"
 
-/* ---- What figures look like: colours that most kinds of colour blindness tell apart (Okabe and Ito's), lines of
-        different dashes beside */
+/* ---- The look of figures: colours that most people with colour blindness can tell apart (Okabe and Ito's), and
+        lines of different dashes */
 
 const char plot_style[] =
     "svg{--ink:#1c1e21;--quiet:#5c6470;--grid:#dfe3e8;--page:#fff;--bad:#c1121f}"
@@ -31,7 +31,7 @@ const char plot_style[] =
     ".c0{fill:#0072b2}.c1{fill:#e69f00}.c2{fill:#009e73}.c3{fill:#56b4e9}.c4{fill:#cc79a7}.c5{fill:#f0e442}"
     ".c6{fill:#e3170a}.c7{fill:#000}.c8{fill:#b4b8bf}.c9{fill:#fff}.key{stroke:#888;stroke-width:.5}";
 
-/* ---- Round values and how they are written */
+/* ---- Round values, and their texts */
 
 const char *plot_count(uint64_t count, char *text, size_t size)
 {
@@ -66,7 +66,7 @@ const char *plot_unit_name(const plot_axis *axis)
     return plot_scale_of(axis).name;
 }
 
-/* 1, 2 or 5 times a power of ten, of which at most so many make the axis. */
+/* The distance of ticks: 1, 2 or 5 times a power of ten, so that at most axis->steps fit on the axis. */
 static double plot_step(const plot_axis *axis)
 {
     double wanted = (axis->most - axis->least) / plot_scale_of(axis).size, power = 1.0;
@@ -174,7 +174,7 @@ void plot_box(const plot *self, const char *class, double x, double y, double wi
             plot_tenths(x), plot_tenths(y), plot_tenths(width), plot_tenths(height));
 }
 
-/* Lines or marks at its ticks, what these are, and its name. */
+/* Draws the axis: lines or marks at its ticks, their values, and its name. */
 static void plot_axis_draw(const plot *self, const plot_axis *axis)
 {
     const int is_x = axis == &self->x;

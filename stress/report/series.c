@@ -1,5 +1,5 @@
 /* The points of pictures as CSV: samples over time, and latencies at percentiles. Every point of a line in a figure
-   is one of these rows. Samples are the record's; percentiles are those that have enough samples behind them. */
+   is one of these rows. Samples are the record's; percentiles are those with enough samples. */
 #include "output.h"
 
 #include "../result/csv.h"
@@ -9,9 +9,9 @@ const latency_point latency_points[LATENCY_POINTS] = {
     { 995, "p99.5" }, { 999, "p99.9" },
 };
 
-/* op: allocations and frees before it and it are done; an op with which a round or a step begins may have a sample
-   from before it, too, which comes first. free_bytes: pending ones included. Of every 1024th of the ops the samples
-   that are extreme in something. */
+/* Writes the samples. A sample is taken after its op. An op that begins a round or a step may also have a sample from
+   before it, which comes first. free_bytes include pending ones. Of every 1024th of the ops the samples with an
+   extreme figure are kept. */
 static void series_write(FILE *out, const report *material)
 {
     const row_list *list = &material->list;

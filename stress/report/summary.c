@@ -1,4 +1,4 @@
-/* Markdown for a job's page: verdicts, then rows, and a list of sentences; every text escaped. */
+/* Markdown for a job's page: verdicts, then rows, and a list of sentences. Every text is escaped. */
 #include <ctype.h>
 
 #include "table.h"
@@ -9,10 +9,10 @@ enum { SUMMARY_MOST = 1000,                      /* lines of a table: GitHub tak
 
 typedef struct summary_column {
     row_column column;
-    int        is_always;                        /* 0: where a row has something in it */
+    int        is_always;                        /* 0: only if a row has something in it */
 } summary_column;
 
-/* What the table for people answers, with all digits. */
+/* The columns that answer the questions of the table for people, with all digits. */
 static const summary_column summary_columns[] = {
     { COLUMN_WORKLOAD, 1 }, { COLUMN_POLICY, 1 }, { COLUMN_HOLES, 1 }, { COLUMN_STATUS, 1 }, { COLUMN_THREADS, 0 },
     { COLUMN_KEY, 1 }, { COLUMN_LARGEST, 1 }, { COLUMN_ALLOWED, 1 }, { COLUMN_FOOTPRINT, 1 },
@@ -25,7 +25,7 @@ static const summary_column summary_columns[] = {
 };
 enum { SUMMARY_COLUMNS = sizeof summary_columns / sizeof summary_columns[0] };
 
-/* What people read in place of a column's name in files. */
+/* The heading for people, in place of a column's name in files. */
 static const char *summary_heading(row_kind kind, row_column column)
 {
     switch (column) {
@@ -45,7 +45,8 @@ static void summary_text(FILE *out, const char *text)
     }
 }
 
-/* Of many verdicts those that pass are left out, and of very many all behind the first. */
+/* Writes the verdicts. If there are more than SUMMARY_MOST, those that pass are left out, and the rest is cut to the
+   first SUMMARY_MOST. */
 static void summary_verdicts(FILE *out, const gate *gates)
 {
     size_t left_out = 0, told = 0;
@@ -142,12 +143,12 @@ static void summary_write(FILE *out, const report *material)
 {
     const row_list *list = &material->list;
     char text[VERDICT_ROOM];
-    size_t told = 0, at = row_is_run(list->kind) ? 0 : list->count;      /* of others nothing is said */
+    size_t told = 0, at = row_is_run(list->kind) ? 0 : list->count;      /* verdicts on rows of run alone */
     text_print(out, summary_text, "### gpuarena stress on %s\n\n", material->device);
     if (list->shard) text_print(out, summary_text, "**%s**\n\n", list->shard);
     if (list->partial) text_print(out, summary_text, "**partial**: %s\n\n", list->partial);
     if (material->gates.verdict_count) summary_verdicts(out, &material->gates);
-    for (; told < SUMMARY_MOST_SENTENCES && verdict_take(list, &at, text); told++) {         /* what each comes to */
+    for (; told < SUMMARY_MOST_SENTENCES && verdict_take(list, &at, text); told++) { /* a line a workload */
         text_print(out, summary_text, "- %s\n", text);
     }
     if (told) fputc('\n', out);

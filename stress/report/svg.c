@@ -1,25 +1,25 @@
-/* All figures of a report in one SVG file, which needs nothing else: no script, no font, no address. Two stand in a
-   line, each set on lines of its own. */
+/* All figures of a report in one SVG file, which needs nothing else: no script, no font, no address. Two figures
+   stand in a line; each set begins a line. */
 #include "figure.h"
 #include "output.h"
 
 enum { SVG_GAP = 8, SVG_NOTE_HEIGHT = 20, SVG_MAPS_BYTES = 800000 };
 
-/* The place after the last, or, for a figure that begins a set, the first of the next line. */
+/* The place of a figure: behind the last, or, if it begins a set, the first of the next line. */
 static size_t svg_place(const figure_sheet *sheet, size_t at, size_t last)
 {
     size_t place = at ? last + 1 : 0;
     return figure_begins(sheet, at) ? (place + 1) / 2 * 2 : place;
 }
 
-/* is_maps: of time and addresses, and no other. */
+/* is_maps: only the figures of time and addresses. */
 static void svg_document(FILE *out, const report *material, int is_maps)
 {
     const row_list *list = &material->list;
     const figure_sheet sheet = figure_sheet_of(list, is_maps, SVG_MAPS_BYTES);
     const char *const notes[][2] = { { "", list->shard }, { "partial: ", list->partial } };
     char note[ROW_NOTE_ROOM];
-    size_t place = 0;                            /* of the last figure, first */
+    size_t place = 0;                            /* at first of the last figure, for the size of the page */
     for (size_t at = 0; at < sheet.count; at++) place = svg_place(&sheet, at, place);
     const int columns = place ? 2 : 1, lines = (int)place / 2 + 1, note_count = !!list->shard + !!list->partial;
     int width = columns * (PLOT_WIDTH + SVG_GAP) + SVG_GAP, used = 0;

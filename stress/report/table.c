@@ -1,4 +1,4 @@
-/* How cells are shown to people; the table's lines: which columns go when there is no room, notes, legend. */
+/* The texts of cells for people; the table's lines: columns dropped for lack of room, notes, legend. */
 #include "table.h"
 
 #include <sys/ioctl.h>
@@ -6,11 +6,11 @@
 
 #include "../base/text.h"
 
-/* ---- Cells as people read them, and which columns there are */
+/* ---- The texts of cells for people, and the columns of tables */
 
 enum { TABLE_NAME_MAX = 40 };
 
-/* Modelled nanoseconds or measured ones: the heading says which. */
+/* The text of a duration. The heading tells whether it is modelled or measured. */
 static const char *table_duration(double ns, char *text, size_t size)
 {
     static const char *const units[] = { "ns", "us", "ms", "s" };
@@ -20,7 +20,7 @@ static const char *table_duration(double ns, char *text, size_t size)
     return text;
 }
 
-/* Below 0 is none. A share of a call is told to two digits. */
+/* The text of a number; below 0: none. Numbers below 0.095 have one significant digit. */
 static const char *table_number(double number, char *text, size_t size)
 {
     if (number < 0.0) return "-";
@@ -65,10 +65,10 @@ int table_is_ok(const row *shown)
 const char *table_why(const row *shown, row_kind kind)
 {
     if (shown->cells[COLUMN_STOP_TEXT].kind == CELL_TEXT) return shown->cells[COLUMN_STOP_TEXT].text;
-    return kind == ROW_CAPACITY && table_is_ok(shown) ? "" : shown->note;    /* STOP_REASON tells it */
+    return kind == ROW_CAPACITY && table_is_ok(shown) ? "" : shown->note;    /* the column STOP_REASON tells it */
 }
 
-/* ---- of run: numbers that are better when they are less */
+/* ---- Numbers of run that are better when they are less */
 
 static double table_number_of(const row *shown, row_column column)
 {
@@ -77,14 +77,14 @@ static double table_number_of(const row *shown, row_column column)
     return value->kind == CELL_COUNT ? (double)value->count : value->real;
 }
 
-/* Of whole runs alone: a row that ended early did less. */
+/* The warm-up's part of a whole run's number. A row that ended early has none, because it did less. */
 static double table_warm_up_of(const row *shown, row_column whole, row_column steady)
 {
     if (!table_is_ok(shown) || shown->cells[whole].kind == CELL_NONE) return -1.0;
     return (double)(shown->cells[whole].count - shown->cells[steady].count);
 }
 
-/* What `run` shows of a column as a number: of the whole run's calls those of the warm-up, of the steady ones those
+/* The number that `run` shows of a column: for the whole run's calls those of the warm-up, for the steady ones those
    of a step. Below 0: none. */
 static double table_weight(const row *shown, row_column column)
 {
@@ -191,7 +191,7 @@ int table_is_best(table_best *self, size_t row_index, const table_column *column
     return *best && table_is_weighed(shown) && !strcmp(table_fill(column, shown, text, sizeof text), best);
 }
 
-/* What names the row of a workload, and what became of it. */
+/* The columns that name the row of a workload, and its status. */
 #define TABLE_NAMES \
     { "workload", SHOW_NAME, COLUMN_WORKLOAD, TABLE_TEXT, 0, NULL }, \
     { "policy", SHOW_POLICY, COLUMN_POLICY, TABLE_TEXT, 0, NULL }, \
@@ -284,10 +284,10 @@ const table_column *table_columns(row_kind kind)
     return lists[kind];
 }
 
-/* ---- What the rows of a workload come to: the least of memory and of driver calls among complete rows, and what
-        became of the others */
+/* ---- The verdict on the rows of a workload: the least of memory and of driver calls among complete rows, and the
+        ends of the other rows */
 
-enum { VERDICT_MOST_NAMES = 4 };                 /* of policies in a row: of more the rest are counted */
+enum { VERDICT_MOST_NAMES = 4 };                 /* policies named in a list; of more the rest is counted */
 
 typedef struct verdict {
     const row_list *list;
@@ -303,8 +303,8 @@ static const char *const verdict_ends[][2] = {
 };
 enum { VERDICT_ENDS = sizeof verdict_ends / sizeof verdict_ends[0] };
 
-/* A row that was asked for, ended so (NULL: in any way) and has this value; COLUMN_COUNT: any. One that is whole has
-   figures. */
+/* Tells whether a row was asked for, ended with this status (NULL: any) and has this value in the column
+   (COLUMN_COUNT: any). A whole row must also have its figures. */
 static int verdict_is(const row *shown, const char *status, row_column column, uint64_t value)
 {
     const cell *memory = &shown->cells[COLUMN_RESERVED_PEAK], *calls = &shown->cells[COLUMN_DRIVER_CALLS];
@@ -313,7 +313,7 @@ static int verdict_is(const row *shown, const char *status, row_column column, u
     return column == COLUMN_COUNT || shown->cells[column].count == value;
 }
 
-/* The first such row of each policy, --repeat or not; how many. */
+/* Finds the first such row of each policy, which may have several with --repeat. Returns their number. */
 static size_t verdict_find(verdict *self, const char *status, row_column column, uint64_t value)
 {
     size_t count = 0;
@@ -326,7 +326,7 @@ static size_t verdict_find(verdict *self, const char *status, row_column column,
     return count;
 }
 
-/* "paged, best-fit and segments": so many that were found. */
+/* Adds the names of the first `count` rows found: "paged, best-fit and segments". */
 static void verdict_names(verdict *self, size_t count)
 {
     char name[1024];
@@ -357,7 +357,7 @@ static void verdict_amount(verdict *self, const row *shown)
     text_add(self->text, VERDICT_ROOM, strcmp(above, "-") ? "%s, %s" : "%s", bytes, above);
 }
 
-/* What fewer calls cost in memory; of one policy alone, several may differ in it. */
+/* Adds the memory that the fewest calls cost. It is told of one policy alone, because several may differ in it. */
 static void verdict_price(verdict *self, const row *fewest, uint64_t least)
 {
     uint64_t taken = fewest->cells[COLUMN_RESERVED_PEAK].count;
@@ -392,7 +392,7 @@ static void verdict_several(verdict *self, size_t whole)
     }
 }
 
-/* "; cudaMalloc and segments ran out of memory"; of one policy at which operation. */
+/* Adds "; cudaMalloc and segments ran out of memory"; of one policy alone also the operation. */
 static void verdict_failures(verdict *self, const char *gap)
 {
     for (size_t end = 0; end < VERDICT_ENDS; end++) {
@@ -409,7 +409,7 @@ static void verdict_failures(verdict *self, const char *gap)
     }
 }
 
-/* "": nothing. */
+/* Makes the line of a workload; "": there is nothing to tell. */
 static void verdict_line(verdict *self)
 {
     char name[1024];
@@ -447,7 +447,7 @@ int verdict_take(const row_list *list, size_t *at, char text[VERDICT_ROOM])
     return text[0] != '\0';
 }
 
-/* ---- How the table may look on what it is written to: width and colour */
+/* ---- The look of the table on its terminal or file: width and colour */
 
 enum { TABLE_WIDTH_MIN = 40, TABLE_WIDTH_DEFAULT = 120 };
 
@@ -469,7 +469,7 @@ table_style table_style_for(FILE *out, const char *choice)
     return made;
 }
 
-/* ---- What rows that are there more than once say together */
+/* ---- The sums of rows that occur more than once */
 
 static void table_percentile(const histogram *latency, unsigned per_mille, const char *name, char *text, size_t size)
 {
@@ -494,11 +494,11 @@ const char *table_repeats(const case_index *in, size_t row_index, char *text, si
     return text;
 }
 
-/* ---- Which columns go when there is no room */
+/* ---- The columns that are dropped for lack of room */
 
 typedef struct table_place {
     const table_column *column;
-    size_t              whole, width;            /* that it needs, that it has; 0: it is dropped */
+    size_t              whole, width;            /* needed width; width in the table, 0: it is dropped */
 } table_place;
 
 typedef struct table {
@@ -506,7 +506,7 @@ typedef struct table {
     const row_list         *list;
     const cuda_environment *environment;
     const table_style      *style;
-    table_place             places[TABLE_MOST];  /* of columns that have something in them */
+    table_place             places[TABLE_MOST];  /* columns with a value in some row */
     size_t                  count;
     int                     has_marks;           /* some column's last cell may have one behind it */
     table_best              best;
@@ -521,7 +521,7 @@ static size_t table_total(const table *self)
     return total ? total - 2 + (size_t)self->has_marks : 0;
 }
 
-/* Drops the last column of the highest rank, of this one and above; 0: none may go. */
+/* Drops the last column of the highest rank, if that is at least this rank. 0: there is none to drop. */
 static int table_drop(table *self, int rank)
 {
     table_place *worst = NULL;
@@ -533,7 +533,7 @@ static int table_drop(table *self, int rank)
     return worst != NULL;
 }
 
-/* The widest column of texts by one, where it is wider than this. */
+/* Makes the widest column of texts narrower by one, if it is wider than `least`. 0: none is. */
 static int table_shrink(table *self, size_t least)
 {
     table_place *widest = NULL;
@@ -545,8 +545,8 @@ static int table_shrink(table *self, size_t least)
     return widest != NULL;
 }
 
-/* Columns of a rank and above go, then texts are cut to so much, then the next. In the end what was cut for a column
-   that went all the same is there again. */
+/* Fits the table to its width. In each step columns of a rank and above are dropped, then texts are cut to a least
+   width. At the end cut texts get back the room that dropped columns have left. */
 static void table_fit(table *self)
 {
     static const struct { int rank; size_t least; } steps[] = { { 3, 20 }, { 2, 12 }, { 1, 6 } };
@@ -612,7 +612,7 @@ static void table_line(table *self, size_t index)
 
 /* ---- Sentences below the table */
 
-/* Folded at spaces, indented; a word that no line has room for is broken. */
+/* Writes a text folded at spaces, and indented. A word that is too long for a line is broken. */
 static void table_fold(const table *self, const char *text)
 {
     size_t at = 0, room = self->style->width > 24 ? self->style->width : 24;
@@ -632,7 +632,7 @@ static void table_fold(const table *self, const char *text)
     fputc('\n', self->out);
 }
 
-/* Of a row, by the names that the table has. */
+/* Writes a sentence about a row, with the table's names. */
 static void table_sentence(const table *self, const row *named, const char *between, const char *text)
 {
     char name[1024], policy[1024], line[2700];
@@ -643,7 +643,7 @@ static void table_sentence(const table *self, const row *named, const char *betw
     table_fold(self, line);
 }
 
-/* Why rows end where they do; then, of runs, what repeats say. */
+/* Writes why rows ended; then, for runs, the sums of repeats. */
 static void table_notes(const table *self)
 {
     const row_list *list = self->list;
@@ -706,7 +706,7 @@ static void table_run_legend(const table *self)
 #define TABLE_INTERVAL " 95 %: the confidence interval of the median of all rounds' ratios, each of measurements " \
                        "next to each other."
 
-/* What its columns are; and, where times are shown, what these are. */
+/* The meanings of a table's columns; and, if times are shown, those of the times. */
 static const struct { const char *columns, *times; } table_legends[] = {
     [ROW_CAPACITY] = { "min limit: the smallest limit found by bisection in steps of 2 MiB: the workload completes "
         "under it, with one step less it ends at that op, for that reason; peak: of what is requested. "
@@ -730,7 +730,7 @@ static void table_legend(const table *self)
     char line[512];
     const char *times = table_legends[self->list->kind].times, *device = "simulated device.";
     if (self->environment) device = cuda_environment_line(self->environment, line, sizeof line);
-    if (!times) table_fold(self, device);        /* of what is timed it is no part */
+    if (!times) table_fold(self, device);        /* tables with times do not measure the device */
     table_fold(self, table_legends[self->list->kind].columns);
     if (times && table_shows_time(self)) table_fold(self, times);
 }
@@ -758,7 +758,7 @@ void table_write(FILE *out, const row_list *list, const cuda_environment *enviro
         fputs("partial: ", out);
         table_fold(&self, list->partial);
     }
-    if (row_is_run(list->kind)) {                /* what each workload comes to */
+    if (row_is_run(list->kind)) {                /* one line for each workload */
         fputc('\n', out);
         for (size_t at = 0; verdict_take(list, &at, text);) table_fold(&self, text);
         fputc('\n', out);

@@ -39,16 +39,16 @@ void csv_write(FILE *out, const row_list *list)
 
 enum {
     CSV_MOST_BYTES = 1 << 28,                    /* of a file */
-    CSV_MOST_ROWS = (1 << 30) / (int)sizeof(row) /* rows have room for all columns, whatever the file has */
+    CSV_MOST_ROWS = (1 << 30) / (int)sizeof(row) /* a row has room for all columns, even those the file lacks */
 };
 
-typedef struct csv_table {                       /* a header and rows of as many cells, all of them texts */
+typedef struct csv_table {                       /* a header, and rows of as many cells; all are texts */
     const char *name;
-    char       *at, *end;                        /* what is left of the text, which cells point into */
+    char       *at, *end;                        /* the unread rest of the text, which cells point into */
     size_t      line;                            /* from 1 */
     char      **cells;                           /* the header's first */
-    size_t      used, room;                      /* of these */
-    char       *partial;                         /* what the last line says of missing rows; NULL: none are */
+    size_t      used, room;                      /* cells read; room for cells */
+    char       *partial;                         /* the last line's reason for missing rows; NULL: none are */
     size_t      column_count, row_count;         /* rows without the header */
 } csv_table;
 
@@ -81,7 +81,7 @@ static int csv_fails(const csv_table *self, const char *what, problem *why)
     return problem_set(why, EXIT_USAGE, "%s: line %zu: %s", self->name, self->line, what);
 }
 
-/* One cell, ended by a NUL; what is in quotes is unquoted to the left. *last: it is its line's last. */
+/* Reads one cell, which a NUL ends. Text in quotes is unquoted in place. *last: it is the line's last cell. */
 static int csv_cell(csv_table *self, char **made, int *last, problem *why)
 {
     const int is_quoted = *self->at == '"';
@@ -105,7 +105,7 @@ static int csv_cell(csv_table *self, char **made, int *last, problem *why)
     }
     *last = *at != ',';
     self->at = at + (at < self->end);
-    *at = *to = '\0';                            /* to is there or left of it */
+    *at = *to = '\0';                            /* to is never behind at */
     return 0;
 }
 
@@ -150,7 +150,7 @@ static int csv_take_line(csv_table *self, problem *why)
 
 /* ---- Rows of these texts */
 
-/* The first command that has most of the columns. */
+/* The command that has the most of the columns; of several the first. */
 static row_kind csv_kind(const csv_table *table)
 {
     row_kind best = ROW_RUN;
@@ -185,7 +185,7 @@ static void csv_rows_of(const csv_table *table, row_list *made)
         const column_unit unit = row_table[named].unit;
         for (size_t line = 0; line < made->count; line++) {
             const char *text = table->cells[(line + 1) * table->column_count + at];
-            uint64_t number;                     /* as such; else a text, printed again as it was read */
+            uint64_t number;                     /* any other text is kept, and printed as it was read */
             if ((unit == UNIT_COUNT || unit == UNIT_BYTES) && slice_decimal(slice_of(text), &number)) {
                 row_count(&made->rows[line], named, number);
             } else if (*text || named == COLUMN_POLICY) {            /* a row has a policy, be it "" */
@@ -221,7 +221,7 @@ void csv_free(row_list *self)
     memset(self, 0, sizeof *self);
 }
 
-/* Of a file that is something else, what it is, rather than the line that is no row. */
+/* If the file is a shard, JSON, XML or HTML, the problem says that, instead of naming a line that is no row. */
 int csv_read(row_list *made, const char *path, problem *why)
 {
     size_t length;

@@ -9,7 +9,7 @@
 
 /* ---- Numbers with units */
 
-/* What may stand behind a number, and what that is times and divided by: 7% is 0.07 to the last bit. */
+/* The suffixes of numbers, each with a factor and a divisor. The divisor makes 7% exactly 0.07, to the last bit. */
 static const struct { column_unit unit; const char *text; long double times, over; } metric_suffixes[] = {
     { UNIT_COUNT, "", 1.0L, 1.0L }, { UNIT_NS, "", 1.0L, 1.0L }, { UNIT_SHARE, "", 1.0L, 1.0L },
     { UNIT_NS, "ns", 1.0L, 1.0L }, { UNIT_NS, "us", 1e3L, 1.0L }, { UNIT_NS, "ms", 1e6L, 1.0L },
@@ -38,7 +38,7 @@ int metric_read(slice text, column_unit unit, long double *value)
     return -1;
 }
 
-/* Whether two numbers are one: up to what arithmetic on decimals rounds (1.2 * 1.05 is 1.26). */
+/* Tells whether two numbers are equal but for rounding in arithmetic on decimals (1.2 * 1.05 is 1.26). */
 static int metric_equal(long double one, long double other)
 {
     return fabsl(one - other) <= 1e-9L + 8.0L * LDBL_EPSILON * fabsl(other);
@@ -55,7 +55,7 @@ const char *metric_show(long double value, column_unit unit, char *text, size_t 
     return text;
 }
 
-/* ---- The median and its interval: as many samples left out at either end as rounds_low_rank says */
+/* ---- The median and its interval: rounds_low_rank samples are left out at either end */
 
 ARRAY_ORDER(interval_order, long double, [0])
 
@@ -85,7 +85,7 @@ const char *interval_show(const interval *self, column_unit unit, char *text, si
 
 /* ---- Finding rows by their keys */
 
-/* Both are the same case, where the second's policy is this one. */
+/* Tells whether both rows are of the same case, if the second had this policy. */
 static int case_is(const case_index *in, const row *one, const row *like, const char *policy_name)
 {
     char text[CELL_ROOM], other[CELL_ROOM];
@@ -96,8 +96,8 @@ static int case_is(const case_index *in, const row *one, const row *like, const 
     return same;
 }
 
-/* Under which the case stands, or would: the hash of all that makes it the case that it is, with this policy instead
-   of its own, or the next number that no other case has. */
+/* The key in the table under which the row's case is stored, or would be, with this policy instead of its own. The
+   key is the hash of the case, or the next number that no other case has. */
 static uint64_t case_place(const case_index *in, const row *of, const char *policy_name)
 {
     char text[CELL_ROOM];
@@ -119,7 +119,7 @@ void case_index_make(case_index *self, const row_list *list, const row_list *lik
         self->is_key[at] = row_table[key].unit == UNIT_KEY && key != COLUMN_POLICY && row_list_has(list, key)
             && row_list_has(like, key);
     }
-    for (size_t line = list->count; line--;) {   /* the first comes last, and stays */
+    for (size_t line = list->count; line--;) {   /* backwards, so that the first line of a case is stored last */
         const row *of = &list->rows[line];
         const uint64_t place = case_place(self, of, row_policy(of));
         self->next[line] = (size_t)device_table_take(&self->cases, place) - 1;
@@ -155,7 +155,7 @@ int case_agrees(const case_rows *of, row_column column)
     return line == SIZE_MAX;
 }
 
-/* -1: the cell holds none. */
+/* -1: the cell holds no number. */
 static int case_number(const row *of, row_column column, long double *value)
 {
     char text[CELL_ROOM];
@@ -241,7 +241,7 @@ static int rule_is_quote(char character)
     return character == '"' || character == '\'';
 }
 
-/* To the first such character outside quotes, or to the end. */
+/* Finds the first such character outside quotes, or the end. */
 static const char *rule_outside(const char *text, char wanted)
 {
     char quote = '\0';
@@ -252,7 +252,7 @@ static const char *rule_outside(const char *text, char wanted)
     return text;
 }
 
-/* A name up to one of the ends, or in quotes. -1: none, or no end of the quote. */
+/* Reads a name up to one of the ends, or in quotes. -1: there is no name, or a quote does not end. */
 static int rule_name(rule_reader *self, const char *ends, char **name)
 {
     const char *from = rule_space(self);
@@ -277,7 +277,7 @@ static int rule_selector(rule_reader *self)
                       "?, in quotes where it holds : or /");
 }
 
-/* What followed the first ':' was no metric, and there is another. */
+/* A hint for a metric that is none: if another ':' follows, the first one may belong to a name. */
 static const char *rule_quotes(const rule_reader *self)
 {
     return strchr(self->at, ':') ? "; a name that holds : or / stands in quotes" : "";
@@ -353,8 +353,8 @@ static int rule_amount(rule_reader *self, column_unit unit)
                       made->arithmetic == '/' ? ", above 0" : "", self->at);
 }
 
-/* A policy or base, and what is done to it. To a bare name belongs a '-' where a letter follows, as in
-   pytorch-expandable. */
+/* Reads a policy or base, and the arithmetic behind it. In a name without quotes a '-' before a letter belongs to the
+   name: pytorch-expandable. */
 static int rule_reference(rule_reader *self)
 {
     rule *made = self->made;
@@ -377,7 +377,7 @@ static int rule_reference(rule_reader *self)
     return rule_amount(self, scales ? UNIT_COUNT : row_table[made->measure].unit);
 }
 
-/* One that the column may have, where the words that it may have are known. */
+/* Reads the word of a rule. It must be a word that the column may have, if those are known. */
 static int rule_word(rule_reader *self)
 {
     rule *made = self->made;
@@ -422,7 +422,7 @@ void rule_free(rule *self)
     memset(self, 0, sizeof *self);
 }
 
-/* ---- What rules say of one row, or of one number */
+/* ---- Rules applied to one row, or to one number */
 
 int rule_matches(const rule *self, const char *workload, const char *policy_name)
 {
@@ -470,8 +470,8 @@ static int rule_file_add(rule **rules, size_t *count, const char *text, problem 
     return rule_parse(&(*rules)[(*count)++], text, why);
 }
 
-/* The length without the comment, which a '#' begins that is not in quotes and stands first or behind a space, and
-   without the spaces before it. */
+/* The length of a line without its comment and the spaces before that. A '#' begins a comment if it is not in quotes
+   and stands first or behind a space. */
 static size_t rule_file_length(const char *text)
 {
     const char *end = rule_outside(text, '#');
@@ -513,14 +513,14 @@ int rule_file_all(rule **rules, size_t *count, char *const *texts, size_t text_c
     return 0;
 }
 
-/* ---- Judging: samples of a row, of what it is compared with, and what the rule says of the two */
+/* ---- Judging: the samples of a row, those it is compared with, and the verdict on the two */
 
 static int gate_no_column(const rule *asked, const char *where, problem *why)
 {
     return rule_fails(asked, why, "%s has no %s (%s help columns)", where, asked->column, program_name());
 }
 
-/* What is compared with base has a column there, or would never have a limit. */
+/* Checks that base has the column of each rule that refers to it. Without the column a rule never has a limit. */
 static int gate_check_base(const gate *self, problem *why)
 {
     for (size_t index = 0; index < self->rule_count; index++) {
@@ -579,7 +579,7 @@ int gate_names(const gate *self, const char *policy_name)
     return 0;
 }
 
-/* A word that is not there is not the one asked for, and no other one either. */
+/* A rule about a missing word: == with a given word does not hold, and != has no value. */
 static void gate_judge_word(const gate *self, const row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
@@ -598,7 +598,8 @@ static void gate_judge_word(const gate *self, const row *of, gate_verdict *made)
     } else made->outcome = is_same == asks_same ? GATE_FAIL : GATE_PASS;
 }
 
-/* Exact: any value of the row against any of the limit. Timed: the whole interval must be past all of the other. */
+/* Exact values fail if the rule holds for any value of the row and any of the limit. Timed ones fail only if it holds
+   for the whole of both intervals. */
 static gate_outcome gate_compare(const rule *judged, const interval *value, const interval *limit)
 {
     int some = 0, all = value->is_known && limit->is_known;
@@ -610,7 +611,7 @@ static gate_outcome gate_compare(const rule *judged, const interval *value, cons
     return !some ? GATE_PASS : all || (!value->is_timed && !limit->is_timed) ? GATE_FAIL : GATE_AMBIGUOUS;
 }
 
-/* What the rule makes of the rows it compares with; the verdict's note says why there is none. */
+/* The limit that the rule makes of the rows it compares with. Without one, the verdict's note says why. */
 static interval gate_limit(const gate *self, const row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
@@ -631,7 +632,7 @@ static interval gate_limit(const gate *self, const row *of, gate_verdict *made)
     return limit;
 }
 
-/* A row against itself is one number against the same: how well that is known decides nothing. */
+/* If the rule compares a row with itself, both sides become its one median: its interval must decide nothing. */
 static void gate_same_row(const gate *self, const row *of, const gate_verdict *made, interval *value, interval *limit)
 {
     const rule *judged = made->judged;
@@ -673,7 +674,7 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
         if (found->is_baseline || !rule_matches(judged, row_workload(found), row_policy(found))
             || case_is_repeat(&self->by_found, line)) continue;
         gate_verdict *made = &self->verdicts[self->verdict_count++];
-        *made = (gate_verdict){ judged, found, GATE_NO_VALUE, "-", "-", "" };        /* unless there is a value */
+        *made = (gate_verdict){ judged, found, GATE_NO_VALUE, "-", "-", "" };        /* until a value is found */
         in_base += needs_base && case_find(&self->by_base, found, row_policy(found)) != SIZE_MAX;
         if (row_table[judged->measure].unit == UNIT_TEXT) gate_judge_word(self, found, made);
         else gate_judge_number(self, found, made);
@@ -688,8 +689,7 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
     return rule_about_none(judged, row_workload(last), row_policy(last), why);
 }
 
-/* Whether rows that were read can say anything of the rule: they have the column, and the policy that it compares
-   with. */
+/* Checks that rows read from a file have the column of the rule, and the policy that it compares with. */
 static int gate_check_read(const gate *self, const rule *asked, const char *path, problem *why)
 {
     if (!row_list_has(self->found, asked->measure)) return gate_no_column(asked, path, why);

@@ -1,4 +1,4 @@
-/* Takes down what a pass tells: lists that grow to their bounds, and no further. */
+/* Records the events of a pass in lists that grow to their bounds, and no further. */
 #include "record.h"
 
 /* ---- The axis: addresses that ever held memory, side by side */
@@ -7,7 +7,8 @@ typedef struct record_span { uint64_t begin, end, offset; } record_span;
 
 ARRAY_ORDER(record_by_begin, record_span, ->begin)
 
-/* In order, those that touch made one, each with its place on the axis; how many there are. */
+/* Makes the spans in order of address, joins those that touch, and gives each its place on the axis. *count is their
+   number. */
 static record_span *record_spans_of(record *self, size_t *count)
 {
     size_t used = 0, merged = 0;
@@ -34,7 +35,8 @@ static record_span *record_spans_of(record *self, size_t *count)
     return spans;
 }
 
-/* Of an address that lies in one of the spans; what went without having come lies nowhere, and goes to the end. */
+/* The place of an address on the axis. Memory that was given back but never seen to come lies in no span, and is
+   placed at the end. */
 static uint64_t record_place(const record_span *spans, size_t count, uint64_t address, uint64_t axis_bytes)
 {
     size_t rank;
@@ -43,7 +45,7 @@ static uint64_t record_place(const record_span *spans, size_t count, uint64_t ad
     return spans[rank - 1].offset + (address - spans[rank - 1].begin);
 }
 
-/* ---- Samples: of every bucket of ops those that are extreme in something */
+/* ---- Samples: of every bucket of ops those with an extreme figure */
 
 /* Samples of a bucket that stay: those that are extreme in a figure, the first of equals, and the last. */
 enum { RECORD_KEPT_LAST = 7, RECORD_KEPT };
@@ -53,7 +55,7 @@ typedef struct record_bucket {
     record_sample kept[RECORD_KEPT];
 } record_bucket;
 
-/* The highest of each stays. */
+/* The figures of a sample. The sample with the highest value of each figure is kept. */
 static void record_figures(const memory_use *use, uint64_t figures[RECORD_KEPT_LAST])
 {
     const uint64_t found[RECORD_KEPT_LAST] = {
@@ -65,13 +67,14 @@ static void record_figures(const memory_use *use, uint64_t figures[RECORD_KEPT_L
 
 ARRAY_ORDER(record_by_number, record_sample, ->number)
 
-/* What begins a round, or ends a run, has an operation's number, too, and may show the same. */
+/* Tells whether two samples are equal. A sample at the begin of a round or the end of a run has the number of an
+   operation, and may equal that operation's sample. */
 static int record_is_same(const record_sample *one, const record_sample *other)
 {
     return one->op == other->op && one->now_vns == other->now_vns && !memcmp(&one->use, &other->use, sizeof one->use);
 }
 
-/* The samples of all buckets, each once, in order of time; how many. */
+/* Returns the samples of all buckets, each once, in order of time. *sample_count is their number. */
 static record_sample *record_samples_of(const record_bucket *buckets, size_t count, size_t *sample_count)
 {
     size_t used = 0, distinct = 0;
@@ -89,7 +92,7 @@ static record_sample *record_samples_of(const record_bucket *buckets, size_t cou
     return program_resize(samples, distinct ? distinct : 1, sizeof *samples);    /* all rows' records are kept */
 }
 
-/* ---- Takes down what a pass tells: lists that grow to their bounds, and no further */
+/* ---- The events of a pass: lists that grow to their bounds, and no further */
 
 record *record_create(unsigned parts)
 {
@@ -112,7 +115,7 @@ void record_destroy(record *self)
     free(self);
 }
 
-/* 1: blocks and changes are still taken down. */
+/* Tells whether blocks and changes are still recorded. */
 static int record_maps(const record *self)
 {
     return self->device && (self->parts & RECORD_MAP) && self->map_ops == RECORD_NEVER;
@@ -180,7 +183,7 @@ void record_free(record *self, uint32_t number)
 {
     if (!self || !self->device || !self->latest || !self->latest[number]) return;
     record_block *block = &self->blocks[self->latest[number] - 1];
-    if (block->death_op != RECORD_NEVER) return; /* the one that is meant came when no more were taken down */
+    if (block->death_op != RECORD_NEVER) return; /* the freed block is a later one, which was not recorded */
     block->death_op = self->op;
     block->death_vns = device_now_vns(self->device);
 }
@@ -227,7 +230,7 @@ void record_finish(record *self, uint64_t op_count)
     device_watch(self->device, NULL, NULL);
     free(self->latest);
     self->latest = NULL;
-    self->op_count = op_count > self->op ? op_count : self->op;     /* what was left out has its number, too */
+    self->op_count = op_count > self->op ? op_count : self->op;     /* operations left out have numbers, too */
     self->end_vns = device_now_vns(self->device);
     if (self->map_ops > self->op_count) self->map_ops = self->op_count;
     self->device = NULL;
@@ -235,7 +238,7 @@ void record_finish(record *self, uint64_t op_count)
     free(self->buckets);
     self->buckets = NULL;
     if (!(self->parts & RECORD_MAP)) return;
-    size_t count = 0;                            /* blocks and changes come onto the axis */
+    size_t count = 0;                            /* spans that place blocks and changes on the axis */
     record_span *spans = record_spans_of(self, &count);
     for (size_t at = 0; at < self->block_count; at++) {
         self->blocks[at].offset = record_place(spans, count, self->blocks[at].offset, self->axis_bytes);

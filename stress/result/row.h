@@ -8,10 +8,10 @@
 
 struct record;
 
-/* X(NAME, name in files, unit, COUNTED or TIMED, which way is better, what it is): one place that says what a column
-   is. Names and their order are a contract with scripts; more may follow at the end. TIMED: measured on this machine,
-   another run has another value. First the columns of `run`, then those that only other commands have:
-   which a command has, in which order, row_columns says. */
+/* X(NAME, name in files, unit, COUNTED or TIMED, which way is better, description): the one definition of each
+   column. Names and their order are a contract with scripts; more may follow at the end. TIMED: measured on this
+   machine, another run has another value. The columns of `run` come first, then those that only other commands have.
+   row_columns has the columns of a command, in order. */
 #define ROW_RUN_COLUMNS(X) \
     X(WORKLOAD, "workload", KEY, COUNTED, NEITHER, "the workload, as asked for") \
     X(POLICY, "policy", KEY, COUNTED, NEITHER, \
@@ -56,7 +56,7 @@ struct record;
       "the most that was free, but for the stream alone that had freed it") \
     X(ALLOCS, "allocs", COUNT, COUNTED, NEITHER, "of ops the allocations") \
     X(THREADS, "threads", KEY, COUNTED, NEITHER, "threads of the operations (stress help threads); empty: they vary")
-/* Of `run`, behind those: kinds of allocations apart; with --rate, how long operations were waited for. */
+/* Further columns of `run`: allocations by kind; with --rate, the time that operations were waited for. */
 #define ROW_APART_COLUMNS(X) \
     X(MISSES, "misses", COUNT, COUNTED, LESS, "allocations that called the driver") \
     X(HIT_P50, "hit_p50_ns", NS, TIMED, LESS, "measured: as alloc_p50_ns, of those that did not") \
@@ -70,7 +70,7 @@ struct record;
       "with --rate, modelled: from when an op could begin to its end, 99 of 100") \
     X(ENDED, "ended", TEXT, TIMED, NEITHER, \
       "why there are no more repeats or rounds: precise, rounds, time (help measuring)")
-/* Of `run`, behind all others: the workload's repetitions (run/pass.c), where it has some; whole runs alone. */
+/* The last columns of `run`: the workload's repetitions (run/pass.c), if it has some; of whole runs alone. */
 #define ROW_STEADY_COLUMNS(X) \
     X(VNS_PER_OP, "vns_per_op", NS, COUNTED, LESS, \
       "the virtual clock from the first op to the last, over ops; of rows that are ok") \
@@ -127,7 +127,7 @@ typedef enum row_column {
 
 typedef enum column_unit {
     UNIT_KEY,                                    /* names the row: not judged */
-    UNIT_TEXT,                                   /* is it the same word? */
+    UNIT_TEXT,                                   /* a word: the same or another */
     UNIT_COUNT, UNIT_BYTES, UNIT_NS, UNIT_SHARE
 } column_unit;
 typedef enum column_timing { COLUMN_IS_COUNTED, COLUMN_IS_TIMED } column_timing;
@@ -142,7 +142,7 @@ typedef struct column_info {
 } column_info;
 extern const column_info row_table[COLUMN_COUNT];     /* by row_column */
 row_column  column_find(const char *name);       /* COLUMN_COUNT: there is no such column */
-const char *column_words(row_column which);      /* that it may hold: "|ok|oom"; NULL: any */
+const char *column_words(row_column which);      /* the words that it may hold: "|ok|oom"; NULL: any */
 int         column_decimals(row_column which);
 
 typedef enum cell_kind {
@@ -163,22 +163,22 @@ typedef struct row {
     int  is_baseline;                            /* run for the table alone: in no file */
     latencies *times;                            /* NULL: not timed; owned */
     arrivals *arrivals;                          /* NULL: without --rate */
-    struct record *recording;                    /* what pictures are drawn from (record.h); NULL: none; owned */
-    char note[512];                              /* out of memory: the reason as a sentence; failure: what happened */
+    struct record *recording;                    /* the source of pictures (record.h); NULL: none; owned */
+    char note[512];                              /* out of memory: the reason in a sentence; failure: its message */
 } row;
 
-/* What made a row: the command; ROUNDS: run, with --rounds. */
+/* The command that made a row; ROUNDS: run, with --rounds. */
 typedef enum row_kind { ROW_RUN, ROW_ROUNDS, ROW_CAPACITY, ROW_BATCH, ROW_HOLES, ROW_BENCH } row_kind;
 typedef struct row_list {
     row        *rows;
     size_t      count;
     row_kind    kind;
-    const char *partial;                         /* why there are more rows, not here; NULL: these are all */
-    const char *shard;                           /* "shard 1/4: 3 of 12 rows"; NULL: no other has any */
+    const char *partial;                         /* why rows are missing; NULL: none are */
+    const char *shard;                           /* "shard 1/4: 3 of 12 rows"; NULL: no other shard has rows */
     char        lacks[COLUMN_COUNT + 1];         /* 1: the file that it was read from has no such column */
-    char       *text;                            /* of a file, which cells point into; NULL: rows that were run */
+    char       *text;                            /* of a file; cells point into it; NULL: the rows were run */
     const char **others;                         /* columns of a file that are in no row: not of this version and
-                                                    command, or there twice; owned */
+                                                    command, or repeated; owned */
     size_t      other_count;
 } row_list;
 
@@ -189,29 +189,29 @@ int         row_list_has(const row_list *list, row_column column);
 int         row_is_run(row_kind kind);           /* RUN, ROUNDS */
 
 void        row_free(row *self);
-void        row_untime(row *self);               /* lets the latencies go */
+void        row_untime(row *self);               /* frees the latencies */
 void        row_count(row *self, row_column column, uint64_t count);
 void        row_real(row *self, row_column column, double real);     /* with the column's decimals */
 void        row_text(row *self, row_column column, const char *text);
 
-const char *row_workload(const row *self);       /* of bench the case; "": the command has none */
+const char *row_workload(const row *self);       /* bench: the case; "": the command has no workloads */
 const char *row_policy(const row *self);
-const char *row_policy_shown(const row *self, char *text, size_t size);      /* as people read it. Returns text */
-const char *row_status(const row *self);         /* "": none was read */
-/* "train/paged", "paged holes 64"; is_shown: as people read it, policies and free blocks by their long names. */
+const char *row_policy_shown(const row *self, char *text, size_t size);      /* by its long name. Returns text */
+const char *row_status(const row *self);         /* "": no status was read */
+/* Prints "train/paged", "paged holes 64"; is_shown: for people, policies and free blocks by their long names. */
 void        row_name(FILE *out, text_escape *escape, const row *self, int is_shown);
-/* Of the workload that the row belongs to: rows from *first on, *count of them. */
+/* Finds the rows of the row's workload: *count rows from *first on. */
 void row_group(const row_list *list, size_t row_index, size_t *first, size_t *count);
 /* Of so many rows from `first` on the first of each policy, in order (--repeat); how many. found: room for `count`.
    O(rows * policies). */
 size_t row_firsts(const row_list *list, size_t first, size_t count, size_t *found);
 
-/* Whether all rows are here: "shard 1/4: 3 of 12 rows; partial: 1 of 3 rows, then SIGTERM"; "": they are. Returns
+/* Says which rows are missing: "shard 1/4: 3 of 12 rows; partial: 1 of 3 rows, then SIGTERM"; "": none are. Returns
    text. */
 enum { ROW_NOTE_ROOM = 256 };
 const char *row_list_note(const row_list *list, char *text, size_t size);
 
-/* As files have it: no quotes, "" for none. Returns text, or the cell's own. */
+/* The cell as a file has it, without quotes; "" for none. Returns text, or the cell's own. */
 enum { CELL_ROOM = 64 };
 const char *cell_text(const cell *self, char text[CELL_ROOM]);
 

@@ -40,9 +40,9 @@ struct oracle {
     verify_mode     verify;
     const pool     *watched;
     problem         why;                         /* of a device that fails */
-    oracle_map      map;                         /* live blocks, each as long as it occupies */
+    oracle_map      map;                         /* live blocks, with the bytes they occupy */
     oracle_sums     known;                       /* of blocks of more than 0 bytes */
-    uint64_t        due_check_op;                /* gpuarena_check is next made at this op */
+    uint64_t        due_check_op;                /* op at which gpuarena_check is called next */
     char            violation[400];
     oracle_fault    whose;
 };
@@ -91,7 +91,7 @@ static int oracle_stick(oracle *self, uint64_t op, uint32_t block)
     return oracle_report(self, op, block, "unverified", "%s", self->why.text);
 }
 
-/* Its own, so that bytes of one block in another are seen. */
+/* Each block has its own number, so that bytes of one block in another are detected. */
 uint64_t oracle_owner(uint32_t block)
 {
     return (uint64_t)block + 1;
@@ -182,10 +182,10 @@ int oracle_result(oracle *self, uint64_t op, uint32_t block, const char *call, c
 typedef struct oracle_fact {
     const char *name;
     uint64_t    expected, found;
-    const char *most;                            /* at most so many bytes of what; NULL: exactly */
+    const char *most;                            /* expected is a bound, in bytes of this kind; NULL: it is exact */
 } oracle_fact;
 
-/* The first that is none: 1; 0: all are. */
+/* Tells whether a fact is false, and describes the first that is. */
 static int oracle_is_false(const oracle_fact *facts, size_t count, char *text, size_t size)
 {
     for (const oracle_fact *at = facts; at < facts + count; at++) {
@@ -219,7 +219,7 @@ int oracle_differ(const oracle_sums *known, const pool *of, const gpuarena_stats
     return oracle_is_false(facts, sizeof facts / sizeof facts[0], text, size);
 }
 
-/* What the judge finds, but for the operation that the report names anyway. */
+/* Reports the judge's finding, without the operation that the report names anyway. */
 static int oracle_judge(oracle *self, uint64_t op)
 {
     const sim *machine = device_simulated(self->watched->device);
@@ -247,7 +247,7 @@ int oracle_check(oracle *self, uint64_t op)
                          gpuarena_result_name(result), message);
 }
 
-/* Of no block, and named already. */
+/* Reports a violation of no single block, whose text has its name already. */
 static int oracle_found(oracle *self, uint64_t op, const char *text)
 {
     snprintf(self->violation, sizeof self->violation, "op %" PRIu64 ": %s", op, text);

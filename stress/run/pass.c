@@ -1,5 +1,5 @@
-/* Drives every op of a stream through a pool, and after each one measures and verifies; or its calls by real threads,
-   and adds up when they have ended. */
+/* Drives every op of a stream through a pool, and measures and verifies after each one. Or real threads make the
+   calls, and the results are added up when they have ended. */
 #include "pass.h"
 
 #include <ctype.h>
@@ -8,30 +8,30 @@
 #include "../base/rounds.h"
 #include "../base/text.h"
 
-/* ---- Who calls the pool, a pass or one of its threads: how long each call takes, whether it needed the driver, and
-        when it was meant to begin */
+/* ---- A caller of the pool, a pass or one of its threads: the duration of each call, its use of the driver, and the
+        time at which it was due */
 
-typedef struct caller {                          /* set before: the first four; the rest zero */
+typedef struct caller {                          /* the first four are set by the user; the rest is zero */
     pool              *pool;
     latencies         *timing;                   /* of a timing pass: one clock pair around each call; NULL: none */
-    arrivals          *arrivals;                 /* NULL: none is kept .. */
-    uint64_t           rate;                     /* .. arrivals a second; 0: each when the one before is done */
+    arrivals          *arrivals;                 /* NULL: none are kept */
+    uint64_t           rate;                     /* arrivals a second; 0: each when the one before is done */
     uint64_t           start_ns, begun_ns, due_ns;           /* virtual */
-    uint64_t           arrived;                  /* operations so far .. */
-    int                is_due;                   /* .. the latest of which has not been made yet */
+    uint64_t           arrived;                  /* operations so far */
+    int                is_due;                   /* the latest operation has not been made yet */
     uint64_t           misses;                   /* allocations that called the driver, refused ones too */
 } caller;
 
 #define PASS_SECOND_NS UINT64_C(1000000000)
 
-/* The machine whose host idles until an operation is due; NULL: operations have no rate, or CUDA's device
-   has no virtual time. */
+/* The simulated machine whose host idles until an operation is due; NULL: there is no rate, or the device is CUDA's,
+   which has no virtual time. */
 static sim *caller_rated(const caller *self)
 {
     return self->rate ? device_simulated(self->pool->device) : NULL;
 }
 
-/* Right before an allocation or free, and before the device is told of it. */
+/* Idles until the next allocation or free is due. Call right before it, and before the device is told of it. */
 static void caller_arrive(caller *self)
 {
     sim *machine = caller_rated(self);
@@ -55,7 +55,7 @@ static void caller_served(caller *self)
     histogram_add(&self->arrivals->served, now_ns - self->begun_ns);
 }
 
-/* pool_alloc and pool_free, whose results they are. */
+/* caller_alloc and caller_free call pool_alloc and pool_free, measure them, and return their results. */
 static gpuarena_result caller_alloc(caller *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
 {
     latencies *timing = self->timing;
@@ -80,17 +80,17 @@ static gpuarena_result caller_free(caller *self, void *ptr, uint64_t bytes, gpua
     return result;
 }
 
-/* ---- Where the first repetition of a pass begins: what comes before it is the warm-up, what follows is steady */
+/* ---- The first repetition of a pass: operations before it are the warm-up, those from it on are steady */
 
-enum { PASS_STEADY_KINDS = 32 };                 /* labels that are told apart: of more no repetition is seen */
+enum { PASS_STEADY_KINDS = 32 };                 /* kinds of labels; repetitions of further kinds are not seen */
 
-/* Labels are alike when they differ in the number at their end alone: step0, step1. The first label that is like an
-   earlier one begins the first repetition, and each that is like it begins another. Where no label of a workload
-   comes again its rounds are the repetitions (pass_settings.times). */
+/* Labels are of one kind if they differ only in the number at their end: step0, step1. The first label of a kind that
+   was seen before begins the first repetition, and each further label of that kind begins another. If no kind of
+   label comes again, the workload's rounds are the repetitions (pass_settings.times). */
 typedef struct pass_steady {
     const char *kinds[PASS_STEADY_KINDS];
     uint32_t    kind_count;
-    uint32_t    repeated;                        /* the kind that comes again, from 1; 0: none does, or rounds do */
+    uint32_t    repeated;                        /* the kind that comes again, from 1; 0: none, or rounds repeat */
     uint64_t    steps;                           /* repetitions begun */
 } pass_steady;
 
@@ -101,8 +101,7 @@ static size_t steady_length(const char *label)
     return length;
 }
 
-/* A number for labels that are alike, from 1 on; 0: of those that are not told apart any more. Labels must outlive
-   self. */
+/* The number of a label's kind, from 1 on; 0: there are too many kinds. Labels must outlive self. */
 static uint32_t pass_steady_label(pass_steady *self, const char *label)
 {
     uint32_t at = 0;
@@ -117,23 +116,22 @@ static uint32_t pass_steady_label(pass_steady *self, const char *label)
     return at + 1;
 }
 
-/* ---- What the program of an op stream does on the GPU: its streams, one each of the device's, made before the first
-        op */
+/* ---- The streams of an op stream: each is a stream of the device, made before the first op */
 
-enum { PASS_MAX_STREAMS = 1024 };                /* clocks are as long as there are streams, and one each */
+enum { PASS_MAX_STREAMS = 1024 };                /* each stream has a clock with an entry for each stream */
 
 typedef struct pass_stream {
     uint64_t        number;                      /* in the op stream */
-    gpuarena_stream handle;                      /* number 0: NULL, the device's default stream, which nobody makes */
-    uint64_t        threads;                     /* that use it, by bit */
-    int             has_kernels;                 /* 1: these say themselves what work there is */
+    gpuarena_stream handle;                      /* number 0: NULL, the device's default stream, which is not made */
+    uint64_t        threads;                     /* threads that use it, by bit */
+    int             has_kernels;                 /* 1: its threads have kernels, and allocations stand for no work */
 } pass_stream;
 
 typedef struct pass_streams {                    /* zeroed: none */
     device      *device;
     uint32_t     count;
-    pass_stream  list[PASS_MAX_STREAMS];         /* by number, as the device numbers its own; the first's is 0 */
-    int          has_kernels;                    /* of any */
+    pass_stream  list[PASS_MAX_STREAMS];         /* by number, in the order of the device's streams; the first is 0 */
+    int          has_kernels;                    /* of any stream */
 } pass_streams;
 
 static size_t pass_streams_rank(const pass_streams *self, uint64_t number)
@@ -143,7 +141,7 @@ static size_t pass_streams_rank(const pass_streams *self, uint64_t number)
     return rank;
 }
 
-/* Of one that is in the op stream. */
+/* The index of a stream, which must be in the op stream. */
 static uint32_t pass_streams_index(const pass_streams *self, uint64_t number)
 {
     return number ? (uint32_t)pass_streams_rank(self, number) : 0;
@@ -186,7 +184,7 @@ static int pass_streams_find(pass_streams *self, const op_stream *stream, proble
     return 0;
 }
 
-/* Destroys them; closed whatever it answers. */
+/* Destroys the device's streams. They are closed even if that fails. */
 static int pass_streams_close(pass_streams *self, problem *why)
 {
     int failed = 0;
@@ -206,7 +204,7 @@ int pass_streams_fit(const op_stream *stream, problem *why)
 
 int pass_cut_fits(const op_stream *stream, uint64_t ops)
 {
-    uint64_t counted = 0, before = 0, behind = 0;            /* the latter: threads with kernels, by bit */
+    uint64_t counted = 0, before = 0, behind = 0;            /* before, behind: threads with kernels, by bit */
     for (size_t index = 0; index < stream->op_count; index++) {
         const op_kind kind = stream->ops[index].kind;
         uint64_t *threads = counted < ops ? &before : &behind;
@@ -220,9 +218,9 @@ int pass_cut_fits(const op_stream *stream, uint64_t ops)
 
 enum { PASS_ROUND = PASS_STEADY_KINDS + 1, PASS_PROGRESS_OPS = 4096 };
 
-typedef struct pass_use {                        /* the latest of a block on a stream */
+typedef struct pass_use {                        /* the latest use of a block on a stream */
     uint64_t position;                           /* the stream's uses up to it */
-    uint32_t stream;                             /* as all streams below by index */
+    uint32_t stream;                             /* an index, like all streams below */
     uint32_t next;                               /* of the block, or unused: index into pass.uses; 0: none */
 } pass_use;
 
@@ -230,8 +228,8 @@ typedef struct pass_block {                      /* zeroed: not allocated yet */
     void    *ptr;                                /* NULL: it has 0 bytes */
     uint64_t bytes;
     uint32_t home;                               /* the stream of its allocation */
-    uint32_t uses;                               /* one a stream: the first's index, as pass_use.next */
-    int      is_live;                            /* allocated and not freed; refused ones never are */
+    uint32_t uses;                               /* list of uses, one for each stream: the first's index; 0: none */
+    int      is_live;                            /* allocated and not freed; a refused block never is */
 } pass_block;
 
 typedef struct pass {
@@ -242,8 +240,8 @@ typedef struct pass {
     pool                 pool;
     oracle              *oracle;                 /* NULL: timing pass, probe */
     pass_block          *blocks;
-    uint64_t            *clocks;                 /* [stream * count + other]: of the other's uses, so many come before
-                                                    what is given to the stream next; of its own, all */
+    uint64_t            *clocks;                 /* [stream * count + other]: the number of the other's uses that
+                                                    come before the stream's next work; of its own, all */
     pass_use            *uses;                   /* [0] is none */
     uint32_t             use_count, unused;
     size_t               use_capacity;
@@ -253,12 +251,12 @@ typedef struct pass {
     uint64_t             begun_vns;              /* of the host's virtual clock, when the counters were read */
     pass_steady          steady;
     device_counters      warm;                   /* when the first repetition began */
-    device_counters      last;                   /* when the last one did; */
-    uint64_t             last_remapped_pages;    /*   pages moved before it */
-    uint64_t             steps;                  /* repetitions seen by then */
+    device_counters      last;                   /* when the last repetition began */
+    uint64_t             last_remapped_pages;    /* pages remapped before the last repetition */
+    uint64_t             steps;                  /* repetitions counted so far */
     int                  has_steps;              /* labels come again within the workload */
-    uint64_t             op;                     /* of the op under way: allocations and frees of the stream before
-                                                    it, whether or not they were refused or left out */
+    uint64_t             op;                     /* number of the op under way: allocations and frees before it,
+                                                    refused and left out ones too */
     int                  done;                   /* no more ops: oom, violation or error */
     problem              why;                    /* of a device that fails */
 } pass;
@@ -279,7 +277,7 @@ static void pass_begin_op(const pass *run)
     record_op(run->settings->recording, run->op);
 }
 
-/* ---- What ends it early */
+/* ---- Early ends of a pass */
 
 PROBLEM_FORMAT(3, 4)
 static int pass_stop(pass *run, pass_status status, const char *format, ...)
@@ -291,7 +289,7 @@ static int pass_stop(pass *run, pass_status status, const char *format, ...)
     return -1;
 }
 
-/* The device failed, if so. */
+/* Stops the pass if the device failed. */
 static int pass_stuck(pass *run, int failed)
 {
     if (!failed) return 0;
@@ -299,7 +297,8 @@ static int pass_stuck(pass *run, int failed)
     return pass_stop(run, PASS_ERROR, "op %" PRIu64 ": %.400s", run->op, run->why.text);
 }
 
-/* Where the ops have kernels, nobody can tell whose task the order of two uses was. */
+/* Stops the pass at a violation. If the ops have kernels, a missing order may be the policy's or the workload's
+   mistake. */
 static int pass_violated(pass *run)
 {
     const oracle_fault whose = oracle_whose(run->oracle);
@@ -309,7 +308,8 @@ static int pass_violated(pass *run)
                      ? "; the policy's mistake, or the workload's if no `w` line orders its own kernels" : "");
 }
 
-/* Neither success nor out of memory: the device's or the host's failure, or a result that no policy may give. */
+/* Stops the pass at a result that is neither success nor out of memory: a failure of the device or the host, or a
+   result that no policy may give. */
 static int pass_failed(pass *run, uint32_t block, const char *call, gpuarena_result result)
 {
     if (result == GPUARENA_DRIVER_ERROR || result == GPUARENA_DEVICE_LOST || result == GPUARENA_HOST_MEMORY
@@ -324,7 +324,7 @@ static int pass_failed(pass *run, uint32_t block, const char *call, gpuarena_res
     return pass_violated(run);
 }
 
-/* ---- What the program does on the GPU: work, uses, and what orders them */
+/* ---- The program's work on the GPU, its uses of blocks, and their order */
 
 static int pass_work(pass *run, uint32_t stream, uint64_t work_ns)
 {
@@ -351,8 +351,8 @@ static int pass_follow(pass *run, uint32_t stream, uint32_t other)
     return pass_stuck(run, device_follow(run->device, pass_handle(run, stream), pass_handle(run, other), &run->why));
 }
 
-/* The block's use on this stream, which is new if there was none: then a stream waits for the block's own, where
-   memory comes in that one's order. NULL: the device failed. */
+/* Finds the block's use on this stream, or makes one. For a new use, the stream waits for the block's own stream if
+   memory comes in that stream's order. NULL: the device failed. */
 static pass_use *pass_find_use(pass *run, uint32_t stream, pass_block *block)
 {
     uint32_t index = block->uses;
@@ -389,10 +389,10 @@ static int pass_kernel(pass *run, const op *next, uint32_t stream)
     return 0;
 }
 
-/* Before a free on this stream: the policy is told of the latest use of each stream, the allocation's own included,
-   that no wait so far orders before what is given to the stream next. Then the program puts in order what the op
-   stream says nothing of, and the uses are forgotten. A policy that takes the free for one on the allocation's stream
-   has that wait for all uses on others. */
+/* Ends the uses of a block before its free on this stream. The policy is told of the latest use on each stream, the
+   allocation's own included, unless a wait already orders it before the next work of this stream. Then the program
+   adds the waits that the op stream leaves out, and the uses are forgotten. If the policy takes every free for one on
+   the allocation's stream, that stream waits for the uses on all others. */
 static int pass_end_uses(pass *run, uint32_t number, uint32_t stream)
 {
     pass_block *block = &run->blocks[number];
@@ -464,14 +464,14 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
     if (run->oracle && oracle_alloc(run->oracle, run->op, next->first, ptr, next->value, stream)) {
         return pass_violated(run);
     }
-    if (run->streams.list[home].has_kernels || !ptr) return 0;               /* its threads say of none */
+    if (run->streams.list[home].has_kernels || !ptr) return 0;               /* the allocation stands for no work */
     return pass_work(run, home, run->settings->device.op_ns) || pass_access(run, home, next->first) ? -1 : 0;
 }
 
 static int pass_free(pass *run, uint32_t number, uint32_t stream)
 {
     pass_block *block = &run->blocks[number];
-    if (!block->is_live) return 0;                /* was refused, and left out */
+    if (!block->is_live) return 0;                /* its allocation was refused */
     if (run->oracle && oracle_free(run->oracle, run->op, number)) return pass_violated(run);
     if (run->pool.goes_home) stream = block->home;
     if (pass_end_uses(run, number, stream)) return -1;
@@ -484,10 +484,10 @@ static int pass_free(pass *run, uint32_t number, uint32_t stream)
     return result ? pass_failed(run, number, "free", result) : 0;
 }
 
-/* What is live is freed: between rounds as ops of their own, at the end outside of every count. */
+/* Frees all live blocks: between rounds as ops of their own, at the end outside of every count. */
 static int pass_free_all(pass *run, int are_ops)
 {
-    run->by.is_due = 0;                          /* it was due for nobody; the next that arrives begins anew */
+    run->by.is_due = 0;                          /* these frees have no due time; the next arrival starts anew */
     run->by.arrived = 0;
     for (uint32_t block = 0; block < run->stream->block_count; block++) {
         if (!run->blocks[block].is_live) continue;
@@ -517,8 +517,8 @@ static int pass_op(pass *run, const op *next)
     return 0;
 }
 
-/* Where the policy was not called its figures stand. It may begin with memory: the first op is measured, whatever
-   it is; and the last. */
+/* Measures and verifies after an op. An op that does not call the policy leaves its figures as they are. The first op
+   is measured always, because a policy may begin with memory; so is the last. */
 static int pass_settle(pass *run, size_t index)
 {
     op_kind kind = run->stream->ops[index].kind;
@@ -539,14 +539,14 @@ static int pass_settle(pass *run, size_t index)
     return oracle_settle(run->oracle, run->op, is_due ? &stats : NULL) ? pass_violated(run) : 0;
 }
 
-/* An arena is told that a step begins, which it may have a plan for: steps where labels come again in the workload
-   itself, else its rounds. 0: none begins. */
+/* Tells an arena that a step begins, so that it can plan for it. The steps are those of the labels if they come again
+   within the workload, else its rounds. kind 0: no step begins. */
 static void pass_tell_step(pass *run, uint32_t kind)
 {
     if (run->pool.arena) (void)gpuarena_step(run->pool.arena, kind);
 }
 
-/* Where another repetition has begun. */
+/* Notes the counters if another repetition has begun. */
 static void pass_repeat(pass *run)
 {
     if (run->steps == run->steady.steps) return;
@@ -557,7 +557,7 @@ static void pass_repeat(pass *run)
     run->result->last_reserved_bytes = 0;
 }
 
-/* The label of a step that is the workload's; NULL: it is no step, or one of another thread's own. */
+/* The label of a step of the workload; NULL: the op is no step, or a step of another thread than the first. */
 static const char *pass_step_label(const op_stream *stream, size_t index)
 {
     const op *next = &stream->ops[index];
@@ -589,7 +589,7 @@ static void pass_drive_once(pass *run)
             pass_repeat(run);
             if (run->has_steps) pass_tell_step(run, kind);
         }
-        if (pass_op(run, next) || pass_settle(run, index)) return;      /* and is done */
+        if (pass_op(run, next) || pass_settle(run, index)) return;      /* run->done is set */
         run->op += calls != 0;
         if (index % PASS_PROGRESS_OPS == 0) progress_update(run->settings->progress, index, run->stream->op_count);
     }
@@ -626,10 +626,11 @@ static void pass_count_driver(pass *run)
     result->last_remapped_pages = result->remapped_pages - run->last_remapped_pages;
 }
 
-/* ---- Its end, and its beginning */
+/* ---- The end of a pass, and its beginning */
 
-/* After the last op, outside every count: nothing may be left anywhere. Streams end before the policy does, as they
-   may. Then everything is given back, every invariant of an arena holds, and it ends without complaint. */
+/* Checks that no memory is left after the last op. It is outside every count. Streams end before the policy does,
+   which is allowed. Then all memory must be given back, every invariant of an arena must hold, and it must end
+   without an error. */
 static int pass_end(pass *run)
 {
     gpuarena_stats stats = { .reserved_bytes = 0 };
@@ -678,11 +679,12 @@ static int pass_open(pass *run, const policy *chosen, int is_asked)
     return 0;
 }
 
-/* Of memory that is kept whoever comes next has so much less: no result may hide it. */
+/* Frees everything. *kept says whether memory could not be given back to the device: the passes that follow have less
+   of it, so that no result may hide it. */
 static int pass_leave(pass *run, problem *kept)
 {
     problem unheard = { 0, "" };
-    record_finish(run->settings->recording, run->result->ops);   /* that of what could not be opened */
+    record_finish(run->settings->recording, run->result->ops);   /* needed if the pass could not be opened */
     oracle_destroy(run->oracle);
     free(run->blocks);
     free(run->clocks);
@@ -697,7 +699,7 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
 {
     pass run = { .settings = settings, .stream = stream, .result = result, .has_steps = pass_has_steps(stream) };
     run.by = (caller){ .pool = &run.pool, .timing = timing, .rate = settings->rate,
-                       .arrivals = timing ? NULL : settings->arrivals };     /* in a timing pass nobody asks */
+                       .arrivals = timing ? NULL : settings->arrivals };     /* a timing pass keeps none */
     problem kept = { 0, "" };
     memset(result, 0, sizeof *result);
     result->digest = DIGEST_START;
@@ -724,15 +726,15 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
     text_add(result->message, sizeof result->message, "%s%s", *result->message ? "; " : "", kept.text);
 }
 
-/* ---- By real threads: each thread's calls in order, with a clock around each where asked for */
+/* ---- Real threads: each thread's calls in order, with a clock around each if asked for */
 
-enum { WORKERS_APART = 128 };                    /* bytes that keep two threads' counters out of one cache line */
+enum { WORKERS_APART = 128 };                    /* padding that keeps two threads' counters out of one cache line */
 
 typedef enum slot_state { SLOT_EMPTY, SLOT_LIVE, SLOT_REFUSED, SLOT_FREED } slot_state;
 typedef struct slot {                            /* a block */
     void           *ptr;                         /* written before the state is, read after */
     uint64_t        bytes;
-    gpuarena_stream home;                        /* of its allocation */
+    gpuarena_stream home;                        /* the stream of its allocation */
     int             state;
 } slot;
 
@@ -742,14 +744,14 @@ typedef struct step {                            /* one call */
     int             is_free;
 } step;
 
-typedef struct worker {                          /* set before: all up to the steps; the rest zero */
+typedef struct worker {                          /* set before the start: all up to the steps; the rest is zero */
     struct threads *all;
-    pool            pool;                        /* the one of all threads, with books of its own for `raw` */
-    caller          by;                          /* its timing is owned, as are: */
-    step           *steps;
+    pool            pool;                        /* the pool of all threads, with books of its own for `raw` */
+    caller          by;                          /* by.timing is owned */
+    step           *steps;                       /* owned */
     size_t          step_count, step_capacity;
     uint64_t        ops;
-    uint64_t        alloc_count, free_count;     /* that succeeded, of more than 0 bytes */
+    uint64_t        alloc_count, free_count;     /* successful calls of more than 0 bytes */
     int             refused;
     const char     *failed_call;                 /* NULL: none */
     gpuarena_result failed_result;
@@ -757,8 +759,8 @@ typedef struct worker {                          /* set before: all up to the st
 } worker;
 
 typedef struct threads {
-    pass     of;                                 /* which they make together: it drives nothing */
-    slot    *slots;                              /* one thread's side by side: it writes to memory of its own */
+    pass     of;                                 /* the pass of all threads; it drives no ops itself */
+    slot    *slots;                              /* a thread's slots are adjacent, and it writes to them alone */
     worker  *workers;
     uint32_t count;
     int      must_stop;
@@ -794,8 +796,9 @@ static void worker_alloc(worker *self, const step *next)
     }
 }
 
-/* Whoever allocates the block may be behind. No other stream is behind the allocation's: where memory comes in its
-   order, or the verified free is on it, this one is. */
+/* Frees a block, and waits first if the thread that allocates it is behind. No waits order other streams behind the
+   allocation's. The free is therefore on the allocation's stream if memory comes in that stream's order, or if the
+   verifying pass frees there. */
 static void worker_free(worker *self, const step *next)
 {
     slot *freed = next->of;
@@ -812,7 +815,7 @@ static void worker_free(worker *self, const step *next)
         worker_failed(self, "free", result);
         return;
     }
-    freed->state = SLOT_FREED;                   /* by nobody else: a block is freed once */
+    freed->state = SLOT_FREED;                   /* no other thread writes it: a block is freed once */
     self->free_count += freed->bytes != 0;
 }
 
@@ -826,9 +829,9 @@ static void worker_run(void *argument)
     }
 }
 
-/* ---- What they did, when all have ended */
+/* ---- Results of the threads, when all have ended */
 
-/* *known: what the arena must say of it. */
+/* Adds up the threads' results. *known gets the sums that the arena must have. */
 static int threads_add_up(threads *all, latencies *timing, oracle_sums *known)
 {
     pool_refusal refusal;
@@ -849,7 +852,7 @@ static int threads_add_up(threads *all, latencies *timing, oracle_sums *known)
     return 0;
 }
 
-/* No call is in progress: what the arena says must be exact. */
+/* Compares the sums with the arena's statistics, which must be exact because no call is in progress. */
 static int threads_sums(threads *all, oracle_sums *known)
 {
     gpuarena_stats stats;
@@ -868,7 +871,7 @@ static int threads_sums(threads *all, oracle_sums *known)
     return pass_stop(&all->of, PASS_VERIFY_FAILED, "%" PRIu32 " threads: check: %s", all->count, message);
 }
 
-/* What is live is freed, and all of it goes back to the device. */
+/* Frees all live blocks, and checks that all memory goes back to the device. */
 static int threads_end(threads *all)
 {
     gpuarena_stats stats;
@@ -894,7 +897,7 @@ static int threads_end(threads *all)
 static void threads_lists(threads *all)
 {
     const op_stream *stream = all->of.stream;
-    slot *next_slot[WORKLOAD_MAX_THREADS] = { all->slots };      /* behind the blocks of the threads before it */
+    slot *next_slot[WORKLOAD_MAX_THREADS] = { all->slots };      /* behind the slots of the threads before it */
     slot **slot_of = program_need(stream->block_count, sizeof(slot *));      /* by block */
     size_t allocs[WORKLOAD_MAX_THREADS] = { 0 };
     for (size_t at = 0; at < stream->op_count; at++) {

@@ -5,11 +5,11 @@
 #include "../workload/workload.h"
 #include "../workload/stream.h"
 
-/* ---- --device: which one, and whether it is there */
+/* ---- --device: the device asked for, and whether it is there */
 
 #define PLAN_DEVICE_TEXT "sim:80G"
 
-/* The first option given that a CUDA device has nothing of; NULL: none. */
+/* The first given option that only a simulated device has; NULL: none. */
 static const cli_option *plan_simulated_option(const cli *asked)
 {
     for (size_t index = 0; index < CLI_COUNT; index++) {
@@ -19,7 +19,7 @@ static const cli_option *plan_simulated_option(const cli *asked)
     return NULL;
 }
 
-/* SIZE{,PART}. 1, or 0: it is not. */
+/* Reads SIZE{,PART}. 1, or 0: the text is malformed. */
 static int plan_read_simulated(const char *text, sim_config *shape)
 {
     slice rest = slice_of(text), part;
@@ -50,7 +50,7 @@ static int plan_simulated(plan *self, const cli *asked, const char *text, proble
         if (sim_costs_read(values[CLI_COSTS].text, &self->costs, why)) return -1;
         config->sim.costs = &self->costs;
     }
-    device *trial = device_open(config, why);    /* for its own checks of capacity, context and faults */
+    device *trial = device_open(config, why);    /* checks capacity, context and faults */
     return !trial || device_close(trial, why) ? -1 : 0;
 }
 
@@ -84,7 +84,7 @@ int plan_present(const plan *self, problem *why)
     return self->absent.exit_code ? problem_set(why, self->absent.exit_code, "%s", self->absent.text) : 0;
 }
 
-/* CUDA's, where it answers and nothing that is asked for needs the simulated device. */
+/* --device auto: CUDA's device, if it answers and no given option needs the simulated one. */
 static int plan_auto(plan *self, const cli *asked, problem *why)
 {
     problem obstacle = { 0, "" };
@@ -124,7 +124,7 @@ const cuda_environment *plan_environment(const plan *self)
     return self->settings.device.is_cuda ? &self->environment : NULL;
 }
 
-/* One of the patterns of --filter fits. */
+/* Tells whether one of the patterns of --filter fits. */
 static int plan_fits(const char *filter, const char *workload, const char *name)
 {
     char text[2048];
@@ -136,9 +136,9 @@ static int plan_fits(const char *filter, const char *workload, const char *name)
     return 0;
 }
 
-/* Whether keys agree with each other and with the device is only known when an arena is made; where the device is not
-   there, they are checked on the largest that one may simulate. Not enough memory for it is no mistake of the user's:
-   the row will say so. */
+/* Opens a policy for trial, because only then is it known whether its keys agree with each other and with the device.
+   If the device is not there, they are checked on the largest simulated one. Too little memory is no mistake of the
+   user's: the row will say so. */
 static int plan_try_policy(plan *self, const policy *chosen, problem *why)
 {
     device_config config = self->settings.device;
@@ -157,7 +157,7 @@ static int plan_try_policy(plan *self, const policy *chosen, problem *why)
     return trouble.exit_code == EXIT_USAGE ? problem_set(why, EXIT_USAGE, "%s", trouble.text) : 0;
 }
 
-/* `all` stands for many, each of which has keys of its own. */
+/* Checks that `all` has no keys: it stands for many, each with keys of its own. */
 static int plan_check_all(const cli_value *items, const char *option, problem *why)
 {
     for (size_t index = 0; index < items->item_count; index++) {
@@ -184,7 +184,8 @@ static int plan_add_policy(plan *self, const cli *asked, const char *text, probl
     return 0;
 }
 
-/* What the device cannot have is left out, and told: it was not asked for by name. */
+/* Adds the policies of `-p all`. Those that the device cannot have are left out and named, because they were not
+   asked for by name. */
 static int plan_add_all(plan *self, const cli *asked, problem *why)
 {
     policy_kind kind;
@@ -236,12 +237,12 @@ static int plan_add_workload(plan *self, const char *text, problem *why)
     if (pass_streams_fit(stream, &trouble)) {
         return problem_set(why, trouble.exit_code, "workload %s: %s", text, trouble.text);
     }
-    if (is_cuda || stream->work_ns <= STREAM_MAX_WORK_NS / times) return 0;  /* at its end the clock would stand */
+    if (is_cuda || stream->work_ns <= STREAM_MAX_WORK_NS / times) return 0;  /* the virtual clock has room for it */
     return problem_set(why, EXIT_USAGE, "--rounds %" PRIu64 ": so often the work of %s, %" PRIu64 " ns, is more than "
                        "2^62 ns, which the virtual clock may not pass", times, text, stream->work_ns);
 }
 
-/* All that need no file, and no simulated device where there is none: those were not asked for by name. */
+/* Adds the workloads of `-w all`: those that need no file, and on CUDA no simulated device. */
 static int plan_add_workloads(plan *self, problem *why)
 {
     for (size_t index = 0; workload_family_at(index); index++) {
@@ -284,8 +285,8 @@ static void plan_tell_without(const plan_workload *workload, const char *key)
     }
 }
 
-/* What an option does not reach is told, and is no mistake: of a list of workloads others have steps. The seed of
-   several threads draws whose turn it is, too. */
+/* Names options that change nothing. That is no mistake: other workloads of a list may have steps. The seed also
+   draws the turns of several threads, and so changes every workload of several threads. */
 static void plan_tell_idle(const plan *self, const cli *asked)
 {
     if (asked->values[CLI_QUIET].given) return;
@@ -302,7 +303,7 @@ static void plan_tell_idle(const plan *self, const cli *asked)
     if (!takes_limit) program_say("--limit changes nothing: none of these policies has one\n");
 }
 
-/* The rows that --filter leaves, NULL: all. */
+/* Makes the cases that --filter leaves; NULL: all. */
 static int plan_cases(plan *self, const char *filter, problem *why)
 {
     char shown[1024];
@@ -321,7 +322,8 @@ static int plan_cases(plan *self, const char *filter, problem *why)
                        "--filter: fits none of the rows, which are named WORKLOAD/POLICY; * is any text");
 }
 
-/* Reading contents back from a GPU takes longer than all the rest: there, all of it is for those who ask. */
+/* Sets the settings. On a GPU the default is --verify sample, because reading all contents back takes longer than all
+   the rest. */
 static void plan_settings(plan *self, const cli_value *values)
 {
     const cli_value *verify = &values[CLI_VERIFY], *warmup = &values[CLI_WARMUP];
@@ -359,8 +361,8 @@ int plan_make(plan *self, const cli *asked, problem *why)
 enum { SHARD_MOST = 1000000 };
 
 typedef struct shard_source { const char *index, *first, *last, *step, *count; } shard_source;
-static const shard_source shard_sources[] = {    /* first match; first, last, step: of the array's indices,
-                                                    else NULL */
+static const shard_source shard_sources[] = {    /* the first match counts; first, last, step: of an array's
+                                                    indices, else NULL */
     { "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_STEP",
       "SLURM_ARRAY_TASK_COUNT" },
     { "JOB_COMPLETION_INDEX", NULL, NULL, NULL, NULL },                      /* Kubernetes */
@@ -378,7 +380,8 @@ static int shard_number(const char *name, uint64_t *number, problem *why)
                        text ? slice_show(slice_of(text)).text : "nothing");
 }
 
-/* An array may begin anywhere and have a step, but must have no other gaps: rows would be left out. */
+/* Checks an array's indices and makes them begin at 0. An array may begin anywhere and have a step, but must have no
+   other gaps: rows would be left out. */
 static int shard_array(const shard_source *source, shard_mark *made, problem *why)
 {
     uint64_t first, last, step = 1;
@@ -403,7 +406,7 @@ static int shard_check(const shard_mark *made, problem *why)
                        SHARD_MOST);
 }
 
-/* count 0: from the environment too. */
+/* Finds the shard in the environment. count 0: the number of shards is found there, too. */
 static int shard_detect(shard_mark *made, uint64_t count, problem *why)
 {
     for (const shard_source *source = shard_sources; source->index; source++) {
@@ -450,7 +453,7 @@ const char *shard_mark_print(const shard_mark *mark, char *text, size_t size)
     return text;
 }
 
-/* The line must be what is written of the values in it. */
+/* Reads a mark. The line must be exactly the one that shard_mark_print makes of its values. */
 int shard_mark_read(slice line, shard_mark *mark)
 {
     char text[SHARD_MARK_ROOM], again[SHARD_MARK_ROOM];
@@ -493,8 +496,8 @@ static uint64_t shard_mix(uint64_t hash, uint64_t more)
     return hash * UINT64_C(0x100000001b3) ^ more;
 }
 
-/* All that was asked for and makes rows, and how long workloads are, which may be files: shards of one run have the
-   same. */
+/* Hashes all options that shape rows, and the lengths of workloads, which may be files. Shards of one run have the
+   same hash. */
 static uint64_t shard_hash(const cli *asked, const plan *made)
 {
     uint64_t hash = slice_hash(slice_of(asked->command));
@@ -532,7 +535,7 @@ int shard_start(shard_mark *mark, const cli *asked, const plan *made, uint64_t t
 
 /* ---- One line from the option table */
 
-/* Left out: what the line says otherwise, or what a recording has in itself. */
+/* Tells whether the line leaves an option out: the line has another form of it, or a recording has it in itself. */
 static int repro_omits(const repro *line, size_t index, const char *faults)
 {
     if (index == CLI_DEVICE) return line->capacity_bytes != 0;
@@ -566,7 +569,7 @@ char *repro_line(const repro *line)
         snprintf(text, sizeof text, "--%s", option->name);
         repro_option(out, text, index == CLI_DEVICE ? line->device : value->text);
     }
-    if (*faults) {                               /* the recording's, behind what was asked for */
+    if (*faults) {                               /* the recording's faults come behind those asked for */
         snprintf(text, sizeof text, "%s%s%s", asked ? asked : "", asked ? ";" : "", faults);
         repro_option(out, "--faults", text);
     }

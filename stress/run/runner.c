@@ -7,7 +7,7 @@
 
 static const char *const runner_status_names[] = { "ok", "oom", "verify_failed", "error" };
 
-/* Of any kind of row: all cells are empty but those that name it. */
+/* Begins a row of any kind: all cells are empty but those that name it. */
 static void runner_identity(const runner_job *job, row *made)
 {
     memset(made, 0, sizeof *made);
@@ -26,16 +26,17 @@ static void runner_memory(const runner_job *job, const pass_result *result, row 
     row_count(made, COLUMN_LIVE_PEAK, memory->live_peak_bytes);
     row_count(made, COLUMN_RESERVED_PEAK, memory->reserved_peak_bytes);
     if (memory->requested_peak_bytes) row_real(made, COLUMN_FOOTPRINT, memory_footprint(memory));
-    if (!policy_takes_limit(job->chosen)) return;    /* nobody can see these in cudaMalloc, or in a rival .. */
+    if (!policy_takes_limit(job->chosen)) return;    /* cudaMalloc and rivals do not show the figures below */
     row_real(made, COLUMN_FRAGMENTATION, memory->fragmentation);
     row_count(made, COLUMN_PENDING_PEAK, memory->pending_peak_bytes);
-    if (job->chosen->family != POLICY_ARENA) return; /* .. and these not in a model */
+    if (job->chosen->family != POLICY_ARENA) return; /* models do not have the figures below */
     row_count(made, COLUMN_GPU_WAITS, result->gpu_waits);
     row_count(made, COLUMN_STRANDED_PEAK, memory->stranded_peak_bytes);
     row_count(made, COLUMN_REMAPPED_PAGES, result->remapped_pages);
 }
 
-/* Of several rounds: which, and where in it, as what was well before is not any more. */
+/* Fills in the first refusal. With several rounds the row also has its round and the operation within it, because
+   earlier rounds served the same operation. */
 static void runner_oom(const pass_oom *oom, uint64_t times, row *made)
 {
     row_count(made, COLUMN_ROUNDS, times);
@@ -61,7 +62,8 @@ static void runner_status(pass_status status, const char *message, row *made, ru
     if (status > PASS_OOM) snprintf(made->note, sizeof made->note, "%s", message);
 }
 
-/* Of whole runs alone: where one ends early its last step is none, and its operations are others. */
+/* Only runs that complete have these cells: a run that ends early has an unfinished last step, and other
+   operations. */
 static void runner_steady(const pass_result *result, uint64_t rate, row *made)
 {
     if (result->status != PASS_OK) return;
@@ -96,7 +98,7 @@ static void runner_results(const runner_job *job, const pass_result *result, row
     outcome->kept = result->kept;
 }
 
-/* Too few samples for a percentile leave its cell empty. */
+/* A percentile with too few samples leaves its cell empty. */
 static void runner_percentile(row *made, row_column column, const histogram *latency, unsigned per_mille)
 {
     if (histogram_supports(latency, per_mille)) row_count(made, column, histogram_percentile(latency, per_mille));
@@ -123,7 +125,7 @@ static void runner_void(row *made, pass_status status, const char *message, runn
     outcome->needed_ops = UINT64_MAX;
 }
 
-/* Memory may run out in one pass and not, or elsewhere, in the other. */
+/* Leaves a row without times, with a note: memory may run out in one pass and not, or elsewhere, in the other. */
 static void runner_untimed(row *made, uint64_t ops, const char *cause)
 {
     row_untime(made);
@@ -132,7 +134,7 @@ static void runner_untimed(row *made, uint64_t ops, const char *cause)
              " ops; %s", ops, cause);
 }
 
-/* Real threads, twice: first for the time of all ops together, then, with clocks in between, for that of each. */
+/* Runs real threads twice: first for the time of all ops together, then with a clock around each call. */
 static void runner_time_threads(const runner_job *job, row *made, runner_outcome *outcome)
 {
     const pass_settings *settings = &job->made->settings;
@@ -154,8 +156,9 @@ static int runner_is_same(const pass_result *timed, const pass_result *verified)
     return timed->status != PASS_ERROR && timed->digest == verified->digest && timed->ops == verified->ops;
 }
 
-/* The same stream again, on a fresh device, with a clock instead of checks. It counts only if it did the same. The
-   passes that warm up leave nothing behind, but where they did something else: then there is none that counts. */
+/* Runs the stream again, on a fresh device, with a clock instead of checks. The pass counts only if it had the same
+   results as the verifying pass. Warm-up passes are dropped; but if one has other results, it is the last, and no
+   pass counts. */
 static void runner_time_one(const runner_job *job, const pass_result *verified, row *made, runner_outcome *outcome)
 {
     pass_result timed;
@@ -198,8 +201,8 @@ static void runner_run(const runner_job *job, row *made, runner_outcome *outcome
         runner_percentile(made, COLUMN_SERVED_P99, &made->arrivals->served, 990);
     }
     if (!job->made->timed || result.status > PASS_OOM) return;
-    /* a rival lets one thread in at a time (policy/rival.h): on several it would be timed waiting for us; and rounds
-       would need all threads to begin one together */
+    /* a rival lets one thread in at a time (policy/rival.h): on several threads the waiting would be timed; and
+       rounds would need all threads to begin each one together */
     const int has_threads = op_stream_threads(&job->workload->stream) > 1;
     if (has_threads && (job->chosen->family == POLICY_RIVAL || settings->times > 1)) {
         if (!made->note[0]) snprintf(made->note, sizeof made->note, "not timed on several threads");
@@ -210,7 +213,7 @@ static void runner_run(const runner_job *job, row *made, runner_outcome *outcome
     else runner_time_one(job, &result, made, outcome);
 }
 
-/* ---- Rows that take several runs, the smallest limit or the largest batch: the runs, and what the last ones say */
+/* ---- Rows that take several runs, the smallest limit or the largest batch: the runs, and the results of the last */
 
 typedef struct search {
     const runner_job *job;
@@ -218,10 +221,10 @@ typedef struct search {
     runner_outcome   *outcome;
     uint64_t          probes;
     pass_result       refused;                   /* of the last run that did not complete */
-    int               is_over;                   /* the row has an error, and says so */
+    int               is_over;                   /* the row has an error, which its cells tell */
 } search;
 
-/* -1. */
+/* Ends the search with the result's error. Returns -1. */
 static int search_end(search *self, const pass_result *result)
 {
     self->is_over = 1;
@@ -238,7 +241,7 @@ static int search_fail(search *self, uint64_t needed_ops, const char *text)
     return search_end(self, &result);
 }
 
-/* The run that counts, with every check. */
+/* Fills in the cells of the run that counts, which had every check. */
 static void search_cells(const search *self, const pass_result *result)
 {
     row *made = self->made;
@@ -250,13 +253,13 @@ static void search_cells(const search *self, const pass_result *result)
     row_count(made, COLUMN_GPU_WAITS, result->gpu_waits);
 }
 
-/* A GPU that is shared may not have for the run that counts what it had for the probe. */
+/* On a shared GPU, the run that counts may find less memory than the probe did. */
 static const char search_changed[] = "completed, and then it did not; another process may have taken memory";
 
 /* ---- capacity: runs under ever closer limits */
 
-/* One run with so many bytes of the device and no more, and which options of `run` show it again: a limit, or a
-   smaller device. */
+/* Makes one run with at most so many bytes of the device, by a limit or a smaller device. The outcome keeps which, so
+   that `run` can repeat it. */
 static void capacity_run(search *self, uint64_t bytes, int is_probe, pass_result *result)
 {
     pass_settings settings = self->job->made->settings;
@@ -272,7 +275,7 @@ static void capacity_run(search *self, uint64_t bytes, int is_probe, pass_result
     pass_run(&settings, &self->job->workload->stream, &limited, NULL, result);
 }
 
-/* Of the last run. */
+/* Ends the search with an error about the last run. */
 static void capacity_error(search *self, uint64_t bytes, const char *what)
 {
     char text[128];
@@ -280,7 +283,8 @@ static void capacity_error(search *self, uint64_t bytes, const char *what)
     (void)search_fail(self, UINT64_MAX, text);
 }
 
-/* A policy that cannot even be opened under a limit does not complete under it: it could without one. */
+/* Tells whether the workload completes with so many bytes; -1: an error. A policy that cannot be opened under a limit
+   does not complete under it, because it could be opened without one. */
 static int capacity_probe(void *user, uint64_t bytes)
 {
     search *self = user;
@@ -366,7 +370,7 @@ static void capacity_row(const runner_job *job, row *made, runner_outcome *outco
 
 /* ---- batch: a workload one of whose options is varied */
 
-enum { BATCH_VARIED = 17 };                      /* values whose peaks are held against the first's */
+enum { BATCH_VARIED = 17 };                      /* values whose peaks are compared with the first's */
 
 typedef struct batch {
     const char      *spec;                       /* one workload, without the option that is varied */
@@ -374,12 +378,12 @@ typedef struct batch {
     workload_key     key;
     problem          unmade;                     /* why some value makes no workload; exit_code 0: all do */
     search           runs;
-    uint64_t         times;                      /* the workload so often */
-    uint64_t         room_bytes;                 /* device and limit have no more */
+    uint64_t         times;                      /* runs of the workload on one pool */
+    uint64_t         room_bytes;                 /* the most that device and limit allow */
     uint64_t         stopped_at, stopped_peak_bytes;         /* the last value that did not complete */
 } batch;
 
-/* key NULL: the workload's own. -1 and EXIT_USAGE: several joined by '+', and as workload_vary does. */
+/* key NULL: the workload's own. -1 and EXIT_USAGE: the workload is several joined by '+', or workload_vary fails. */
 static int batch_begin(batch *self, const char *spec, const workload_options *options, const char *key, problem *why)
 {
     slice rest = slice_of(spec), one;
@@ -391,7 +395,8 @@ static int batch_begin(batch *self, const char *spec, const workload_options *op
     return workload_vary(spec, key, &self->key, why);
 }
 
-/* The workload with this value, up to where more than so many bytes are live, 0: all. 0, or -1 and a problem. */
+/* Makes the workload with this value, cut where more than most_bytes are live; most_bytes 0: not cut. 0, or -1 and a
+   problem. */
 static int batch_make(const batch *self, uint64_t value, uint64_t most_bytes, op_stream *stream, problem *why)
 {
     workload_options options = self->options;
@@ -404,8 +409,8 @@ static int batch_make(const batch *self, uint64_t value, uint64_t most_bytes, op
     return failed;
 }
 
-/* Whether there is such a workload at all. Of nothing everything completes: 0 is a value where it allocates. Of
-   several that there are not, the first says why. */
+/* Tells whether the value makes a workload; -1: it cannot be found out. The value 0 counts only if its workload
+   allocates, because an empty workload completes with any memory. unmade keeps the first reason. */
 static int batch_makes(void *user, uint64_t value)
 {
     batch *self = user;
@@ -420,8 +425,8 @@ static int batch_makes(void *user, uint64_t value)
     return why.exit_code == EXIT_USAGE ? 0 : -1;
 }
 
-/* Where a workload's other options forbid the lowest value, or it is 0 and then nothing is allocated: key.lowest goes
-   up to the first that there is. -1 and EXIT_USAGE: there is none, as the lowest says; EXIT_HARNESS. */
+/* Raises key.lowest to the first value that makes a workload: other options may forbid lower ones, and 0 may allocate
+   nothing. -1 and EXIT_USAGE: there is none, with the lowest value's reason; EXIT_HARNESS. */
 static int batch_lowest(batch *self, problem *why)
 {
     uint64_t bad = self->key.lowest, good = bad;
@@ -433,9 +438,10 @@ static int batch_lowest(batch *self, problem *why)
     return 0;
 }
 
-/* Behind batch_lowest: values that double, up to the first that requests more. -1 and EXIT_USAGE: some request less
-   and none more, so that there is no largest to find; EXIT_HARNESS. 0 may mean that there is none of it, as lora=0
-   does: what an option adds is seen from 1 on, if it goes on. */
+/* Checks, after batch_lowest, that larger values request more memory. Values that double are tried, up to the first
+   that requests more than the first value. -1 and EXIT_USAGE: some request less and none more, so that there is no
+   largest to find; EXIT_HARNESS. The first value is 1 instead of 0 if 1 is not the highest: 0 may turn a feature off,
+   as lora=0 does. */
 static int batch_grows(const batch *self, problem *why)
 {
     uint64_t value = self->key.lowest || self->key.highest == 1 ? self->key.lowest : 1, first_bytes = 0;
@@ -460,7 +466,7 @@ static int batch_grows(const batch *self, problem *why)
                        "to vary", (int)strcspn(self->spec, ":"), self->spec, self->key.key);
 }
 
-/* Cut to one operation: whether a value makes a workload does not take all of it. */
+/* Workloads are cut to one operation for batch_lowest: that suffices to know whether a value makes one. */
 int runner_check_batch(const plan *made, problem *why)
 {
     workload_options options = made->options;
@@ -476,9 +482,9 @@ int runner_check_batch(const plan *made, problem *why)
     return 0;
 }
 
-/* ---- .. and runs with ever closer values of it */
+/* ---- batch: runs with ever closer values of the option */
 
-/* Whether its requested peak is no more than there is: then a perfect policy could do it. */
+/* Tells whether the requested peak fits into the room, so that a perfect policy could serve it; -1: an error. */
 static int batch_fits(void *user, uint64_t value)
 {
     batch *self = user;
@@ -492,8 +498,8 @@ static int batch_fits(void *user, uint64_t value)
     return fits;
 }
 
-/* A probe runs up to its first refusal; of the last that fails, how it ends is kept. What is no probe has every
-   check, and is the row's. */
+/* Runs the workload with this value. A probe ends at its first refusal; the end of the last one that fails is kept. A
+   run that is no probe has every check, and fills in the row. */
 static int batch_run(batch *self, uint64_t value, int is_probe)
 {
     search *runs = &self->runs;
@@ -533,7 +539,7 @@ static int batch_probe(void *user, uint64_t value)
     return batch_run(user, value, 1);
 }
 
-/* Why the last value that was tried did not complete; or all did, up to the most that the option allows. */
+/* Fills in why the last tried value did not complete; or that all did, up to the most that the option allows. */
 static void batch_stop_cells(const batch *self, int is_most)
 {
     row *made = self->runs.made;
@@ -563,7 +569,7 @@ static void batch_stop_cells(const batch *self, int is_most)
     row_text(made, COLUMN_STOP_REASON, reason);
 }
 
-/* What device and limit have for the workload. */
+/* Finds the memory that device and limit have for the workload. */
 static int batch_room(batch *self, problem *why)
 {
     pool trial;
@@ -575,7 +581,7 @@ static int batch_room(batch *self, problem *why)
         if (trial.limit_bytes < self->room_bytes) self->room_bytes = trial.limit_bytes;
         pool_close(&trial);
     }
-    (void)device_close(made, NULL);              /* the runs that follow would tell */
+    (void)device_close(made, NULL);              /* a failure would show in the runs that follow */
     return failed;
 }
 
@@ -594,7 +600,7 @@ static void batch_find(batch *self)
     if (answer < 0) return;
     int is_most = answer && !found.bad;
     uint64_t last = answer ? found.bad : bounds.least;
-    if (!is_most && last != self->stopped_at && batch_probe(self, last) < 0) return;     /* how it ends is told */
+    if (!is_most && last != self->stopped_at && batch_probe(self, last) < 0) return;     /* to tell how it ends */
     if (answer) (void)batch_run(self, found.good, 0);
     else runner_status(PASS_OOM, "", runs->made, runs->outcome);
     if (!runs->is_over) batch_stop_cells(self, is_most);
