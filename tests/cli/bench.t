@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# build/bench: that it runs, and the shape of what it writes. What it measures is never a test.
+# build/bench: that it runs, and the shape of its output. Measured values are never a test.
 # Its mistakes: cases/cli.case. It must not test instructions: instructions.t does.
 use strict;
 use warnings;

@@ -1,19 +1,20 @@
 #!/usr/bin/perl
-# Command lines and what each must answer: every case of tests/cli/cases/*.case, by exit status, stdout and stderr, exactly.
-# It must not know what any command does.
-# Run: prove tests/cli/cases.t; `perl tests/cli/cases.t gates shards` runs the cases of these two files. `make golden` writes
-# what the program answers now into the files: read the difference before you commit it.
+# Command lines and their exact answers: every case of tests/cli/cases/*.case, by exit status, stdout and stderr. It
+# must not know the effect of any command.
+# Run: prove tests/cli/cases.t; `perl tests/cli/cases.t gates shards` runs the cases of these two files. `make golden`
+# writes the program's present answers into the files: read the difference before you commit it.
 #
 # A case is a paragraph, and has a folder of its own, in which its commands run one after another:
-#     # What the case shows.                  its name; more such lines explain it
+#     # The case in one sentence.             its name; more such lines explain it
 #     ? with_cuda                             a shell command: where it fails, the case is skipped
 #     @ small.trace                           a file, whose lines follow
 #     + gpuarena-trace 1
-#     2 $ stress run -w replay:small.trace    exit status, where it is not 0, and a line for sh, with the words of cases.sh;
+#     2 $ stress run -w replay:small.trace    exit status, where it is not 0, and a line for sh, in the words of cases.sh;
 #     +     -p raw                            such a line goes on here
 #     | a line of stdout
 #     ! a line of stderr
-# Bytes that cannot be printed stand as \x1b, a last line without its end is followed by `|\`, and the version is {version}.
+# Bytes that cannot be printed stand as \x1b, a last line without its end is followed by `|\`, and the version is
+# {version}.
 use strict;
 use warnings;
 use Cwd qw(getcwd);
@@ -25,7 +26,7 @@ my $here = getcwd();
 my $absolute = sub { $_[0] =~ m{^/} ? $_[0] : "$here/$_[0]" };
 mkdir "$folder/bin";
 symlink $absolute->($stress), "$folder/bin/stress" or die "stress: $!";
-# Where python3 is a script that looks for the one that is meant, as pyenv's is, that takes longer than what is asked of it.
+# If python3 is a script that looks for the real one, as pyenv's is, the script takes longer than the cases' own work.
 if ((my $python = qx(python3 -c 'import sys; print(sys.executable)' 2>/dev/null)) =~ s/\n//) {
     chmod 0755, spew('bin/python3', qq(#!/bin/sh\nexec '$python' "\$@"\n)) or die "python3: $!";
 }
@@ -69,7 +70,7 @@ sub answer {
     return ($? & 127 ? 128 + ($? & 127) : $? >> 8, marked('|', slurp('../out')), marked('!', slurp('../err')));
 }
 
-# The lines of a case as the program answers now; nothing where what it asks for is not there.
+# The lines of a case with the program's present answers; nothing if a `?` command fails.
 sub lines_now {
     my ($case) = @_;
     my (@now, @given);

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# What build/stress measures on CUDA devices, served by the libcudart substitute. What it answers: cases/cuda.case.
+# Measurements of build/stress on CUDA devices, served by the libcudart substitute. Exact answers: cases/cuda.case.
 # It must not need a GPU: gpu.t does.
 # Takes long: every byte of the simulated devices is memory of the host.
 use strict;

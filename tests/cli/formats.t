@@ -1,7 +1,6 @@
 #!/usr/bin/perl
-# Files of results, read by others than who wrote them: JSON by its schema (here, and by Python's jsonschema), CSV and JUnit
-# by Python, Markdown as tables; whatever names workloads have.
-# It must not test what rows say.
+# Files of results, read by others than who wrote them: JSON by its schema (here, and by Python's jsonschema), CSV and
+# JUnit by Python, Markdown as tables; whatever names workloads have. It must not test the contents of rows.
 # Runs once: Python reads every format.
 use strict;
 use warnings;
@@ -22,7 +21,7 @@ sub is_of_type {
     return $is_number && ($type eq 'number' || $value =~ /^-?\d+$/);
 }
 
-# As much of JSON schemas as ours uses; the first error, or ''.
+# The part of JSON schemas that ours uses; returns the first error, or ''.
 sub schema_error {
     my ($value, $rule, $where) = @_;
     return schema_error($value, $rules->{definitions}{$1}, $where) if ($rule->{'$ref'} // '') =~ m{^#/definitions/(\w+)$};
@@ -64,7 +63,7 @@ my %runs = (
 );
 sub is_holes { return $runs{$_[0]}[0] eq 'holes' }
 
-# What is on a job's page: columns, and sentences below them.
+# The contents of a job's page: columns, and sentences below them.
 my %said = (
     run      => ['status footprint requested_peak_bytes remapped_pages fragmentation driver_vns host_ns_per_op oom_op',
                  qr{steps=1/segments: arena: \d+ bytes .* would pass the limit of \d+ bytes .*steps=1/paged: arena: }],
@@ -143,7 +142,8 @@ is(schema_error($shard, $rules, '$'), '', 'a shard: JSON as its schema says');
 is(join(' ', grep { !$rules->{properties}{$_} } keys %$shard), '', '.. and every key is in it');
 is($shard->{shard}, 'shard 1/2: 1 of 2 rows', '.. which says that it has not all rows');
 
-# A job's page: whatever the terminal is wide, the same; of a step's summary, too; of very many sentences the first.
+# A job's page has equal bytes at any width of the terminal, in a step's summary, too; of very many sentences it has
+# the first.
 my @search = @{$runs{batch}};
 for my $width (40, 60, 200) {
     local ($ENV{COLUMNS}, $ENV{GITHUB_STEP_SUMMARY}) = ($width, spew('step.md', ''));
@@ -165,7 +165,7 @@ for my $time (0, 1) {
 }
 ok(length $written[0]{$_} && $written[0]{$_} eq $written[1]{$_}, "$_: the same bytes every time") for @kinds;
 
-# What is not as the schema says is refused, by both.
+# Documents that break the schema are refused by both readers.
 my %broken = (none => sub { }, schema => sub { $_[0]{schema} = 'gpuarena-stress/2' }, status => sub { $_[0]{cases}[0]{status} = 'fine' },
               ops => sub { $_[0]{cases}[0]{ops} = -1 }, text => sub { $_[0]{cases}[0]{ops} = "12" }, digest => sub { $_[0]{cases}[0]{digest} = 'g' },
               cases => sub { delete $_[0]{cases} }, bins => sub { push @{$_[0]{cases}[0]{lat}{alloc}{bins}}, [1] });

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# JUnit as its schema wants it, and verdicts on what is timed, by the intervals of repeats.
-# What rules say of exact numbers: cases/gate.case.
+# JUnit as its schema wants it, and verdicts on times, by the intervals of repeats. Verdicts on exact numbers:
+# cases/gate.case.
 # Run: prove tests/cli/gate.t (BUILD=folder of stress); where there is xmllint it holds JUnit files against junit.xsd
 use strict;
 use warnings;

@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # `stress holes`: its columns, that pairs are served without the driver, and rules about them. Times are never a test.
-# It must not test how holes lie (test_bench does) nor instructions (instructions.t). What is refused: cases/cli.case and search.case.
+# It must not test how holes lie (test_bench does) nor instructions (instructions.t). Refusals: cases/cli.case and
+# search.case.
 use strict;
 use warnings;
 no warnings 'qw';
@@ -35,7 +36,7 @@ ok($late[0]{ended} =~ /^(?:rounds|time)$/ && ($late[0]{ended} eq 'time') == ($la
 is(join('|', map { $_->{target} } @rows), '||||<= 1.5|||||<= 1.5', 'the most holes have a target');
 is($_->{met}, $_->{ratio_high} <= 1.5 ? 'yes' : $_->{ratio_low} > 1.5 ? 'no' : 'unclear', '.. and a verdict') for @rows[4, 9];
 
-# ---- ended: what was finished is in the file, which says so
+# ---- ended: finished rows are in the file, which says that it ended early
 my ($ended_code, @ended) = ('');
 for my $delay (0.3, 1, 4, 8) {                   # it may not have begun: the machine may be busy
     last if $ended_code eq '130';
@@ -54,11 +55,11 @@ for my $delay (0.3, 1, 4, 8) {                   # it may not have begun: the ma
 my ($done) = ($ended[-1] // '') =~ /^# partial: (\d+) of 50 rows, then SIGINT$/;
 ok($ended_code eq '130' && defined $done && $done % 5 == 0 && @ended == 2 + $done, 'SIGINT: exit 130, the policies that were finished, and a mark');
 
-# ---- what the table says of times
+# ---- sentences of the table on times
 my $said = stress(qw(holes -p segments --quick --device sim:1G))->{out};
 ok($said =~ /measured on this machine/, 'of times, too');
 
-# ---- rules: a ratio is judged by its own interval, what is counted exactly
+# ---- rules: a ratio is judged by its own interval, counts exactly
 my $gated = stress(qw(holes -p segments,paged --quick --device sim:512M --fail-if), '*/paged: ratio > 90', '--fail-if', 'ratio > 0.001', '--fail-if', 'driver_calls > 0',
                    '--fail-if', '*/segments: status == oom', '--fail-if', 'ns_per_pair > segments*1000', '--fail-if', 'ns_per_pair > 0.001', '--out', "junit=$folder/holes.xml", '--out', "csv=$folder/holes.csv");
 is($gated->{code}, 1, 'rules that are true: exit 1');

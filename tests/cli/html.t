@@ -1,8 +1,8 @@
 #!/usr/bin/perl
-# The report: well-formed, whole, small, and what a browser makes of it on a screen and on a phone, light and dark.
-# It must not test what figures are made of: pictures.t does.
-# Run: prove tests/cli/html.t (STRESS=path of the program, GPUARENA_TRACES=folder of recorded traces, CHROMIUM=a browser;
-# GPUARENA_SHOTS=folder keeps the pictures that the browser makes)
+# The report: well-formed, whole, small, and shown well by a browser on a screen and on a phone, light and dark. It
+# must not test the numbers of figures: pictures.t does.
+# Run: prove tests/cli/html.t (STRESS=path of the program, GPUARENA_TRACES=folder of recorded traces, CHROMIUM=a
+# browser; GPUARENA_SHOTS=folder keeps the pictures that the browser makes)
 # Runs once: a browser shows every page.
 use strict;
 use warnings;
@@ -35,7 +35,7 @@ sub report {
     return ($text, $run, @all);
 }
 
-# The table's cells but those of the first column, as `a|b|c` a row: of a report, and of what the terminal shows.
+# The table's cells but those of the first column, as `a|b|c` a row: of a report, and of the terminal's table.
 sub cells_of_report {
     my @rows = shift =~ m{<tr[^>]*>((?:<td.*?</td>)+)</tr>}g;
     return map { join '|', map { unescape(s/<[^>]*>//gr) } m{<td[^>]*>(.*?)</td>}g } @rows;
@@ -49,7 +49,7 @@ sub cells_of_terminal {
     return map { my (undef, @cells) = split / {2,}/, tr/*/ /r; s/ $// for @cells; join '|', @cells } @lines;
 }
 
-# ---- what a report holds
+# ---- the parts of a report
 my $pangu = "$traces/intervals/somas_pangu_2.6B.csv";
 my @three = ('-w', 'train:layers=8,hidden=1024,steps=4,seq=256-1024', '-w', 'phases:layers=4,hidden=512',
              -e $pangu ? ('-w', "replay:$pangu") : ());

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# Ends before the end: files that do not have all rows say so, whatever they are for, of a run that was ended and of one
-# shard; what is finished is in them, and the exit code is honest.
-# It must not test what rows say. Full disks and closed pipes: cases/cli.case.
+# Ends before the end: files that do not have all rows say so, whatever they are for, of a run that was ended and of
+# one shard; finished rows are in them, and the exit code is honest. It must not test the contents of rows. Full disks
+# and closed pipes: cases/cli.case.
 use strict;
 use warnings;
 no warnings 'qw';
@@ -98,7 +98,7 @@ my $merged = stress('merge', @parts);
 is($merged->{code}, 4, 'it is not merged: exit 4');
 ok($merged->{err} =~ m{1\.csv: shard 1/2 has 1 rows, expected 2: it must run again}, 'and what must run again is named');
 
-# ---- killed: what stands at the path is what stood there before
+# ---- killed: the file at the path is the one that was there before
 my ($old, $new) = (spew('old.csv', "as before\n"), "$folder/new.csv");
 is(interrupted('KILL', 'raw,paged', '-q', '--out', "csv=$old", '--out', "json=$new")->{code}, 'signal 9', 'SIGKILL');
 is(slurp($old), "as before\n", 'leaves what was there');

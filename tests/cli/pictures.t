@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Pictures and the files of their points: well-formed, and every number is one of the CSV's.
-# It must not test what a picture looks like: html.t shows it to a browser.
+# It must not test the look of a picture: html.t shows it to a browser.
 use strict;
 use warnings;
 require './tests/support/stress_run.pl';
@@ -32,7 +32,7 @@ sub numbers_agree {
     ok($seen >= 2 && !@wrong, "$name: $seen numbers, each that of the CSV @wrong");
 }
 
-# Every point of a line is a row of the series, within what a tenth of a unit can show.
+# Every point of a line is a row of the series, within the precision of a tenth of a unit.
 sub lines_agree {
     my ($made, $name, @figures) = @_;
     my (%rows, %drawn, @wrong);
@@ -89,7 +89,7 @@ sub latency_agrees {
     ok(@{$made->{times}} && !@wrong, "$name: percentiles are those of the CSV");
 }
 
-# What a map shows in colours is as much as what was live, on average; few ops, so that the series has them all.
+# The coloured area of a map equals live memory, on average; few ops, so that the series has them all.
 sub map_agrees {
     my ($made, $name, $figure, $row) = @_;
     my ($cells, @points) = (cells_of($figure), grep { $_->{row} == $row } @{$made->{points}});
@@ -139,7 +139,7 @@ my %told = map { $_->{'data-column'} => 1 } map { @{$_->{numbers}} } @dead;
 ok($told{oom_op} && $told{oom_requested_bytes} && $told{oom_free_bytes} && $told{oom_largest_bytes}, 'the refusal stands there in numbers');
 ok($out->{svg} =~ /class="oom"/ && $out->{svg} =~ /class="want"/, 'and as a line, beside what was asked for');
 
-# ---- what is not there
+# ---- missing rows and values
 my $error = pictures('-w', 'uniform:n=50', '-p', 'raw,segments', '--no-timing', '--faults', 'obtain:3=999');
 is(join(' ', map { $_->{status} } @{$error->{rows}}), 'error error', 'rows that failed');
 well_formed($error->{svg}, 'rows that failed');
@@ -173,7 +173,7 @@ my $kinds = pictures('-w', 'train:layers=4,hidden=512,steps=2,seq=128-512', '-p'
 my @kinds = figures_of(well_formed($kinds->{map}, 'managed and pinned'));
 is(join(' ', grep { abs > 0.03 } map { map_agrees($kinds, $kinds[$_]{title}, $kinds[$_], $_) } 0, 1), '', 'their holes, too');
 
-# ---- README's pictures are what `make pictures` makes
+# ---- README's pictures are those that `make pictures` makes
 for my $picture (['pangu_peak', '--ops', 9000], ['pangu_whole']) {
     my ($name, @more) = @$picture;
     my $kept = slurp("stress/report/pictures/$name.svg");

@@ -1,9 +1,9 @@
 #!/usr/bin/perl
 # The commands of README.md and of the texts in stress/ and tests/, run in a folder of their own as a reader
-# would, and what these texts name: options, files, columns, policies, workloads, keys, make targets. Tables below a command are
-# what it prints. Else it must not judge what commands print.
+# would, and the names in these texts: options, files, columns, policies, workloads, keys, make targets. Tables below
+# a command are its output. It must not judge other output of commands.
 #
-# Commands are what README says, but shorter:
+# Commands are README's, but shorter:
 #   run, capacity     end after 1,500 operations, and measure no time; a run without a workload has uniform
 #   batch             of a training with two small layers
 #   holes             --quick, as few as fit into 512 MiB, without times and without valgrind
@@ -30,7 +30,7 @@ my $has_cuda = built_with_cuda() && qx{nm -D '$build/libcudart-sim.so' 2>&1} !~ 
 my $cuda_home = $ENV{CUDA_HOME} // '/usr/local/cuda';
 my %has = map { $_ => !system("command -v $_ >/dev/null 2>&1") } qw(python3 gcc g++ nvcc);
 
-# ---- the commands: lines of sh blocks, steps of the workflow, and what stands in the text
+# ---- the commands: lines of sh blocks, steps of the workflow, and commands within the text
 my @blocks = $readme =~ /^```sh\n(.*?)^```$/msg;
 push @blocks, map { s/^    //mgr } $readme =~ /^\n((?:    (?:make|build\/stress) .*\n)+)$/mg;
 my @commands = map { grep { /\S/ && !/^#/ } split /\n/, s/\\\n\s*/ /gr } @blocks;
@@ -40,7 +40,7 @@ my @spans = map { s/\s*\n\s*/ /gr } $text =~ /(?<!`)`([^`]+)`(?!`)/g;
 push @commands, map { s/^(?=run |holes |stress )/build\/stress /r =~ s/stress stress/stress/r } grep { m{^(?:COLUMNS=\d+ )?(?:build/)?stress |^make |^run -w|^holes } } @spans;
 ok(@blocks >= 9 && @commands >= 80, scalar(@commands) . ' commands were found');
 
-# ---- what they need: a program, recordings, rules
+# ---- the files they need: a program, recordings, rules
 my $project = getcwd();
 mkdir "$folder/readme";
 chdir "$folder/readme" or die "$folder/readme: $!";
@@ -68,7 +68,7 @@ ok($rules && $rules =~ tr/\n// >= 3, 'README has rules');
 written('gates.txt', $rules // '');
 mkdir 'out';
 
-# As README writes it -> as it is run; '' and a reason: not here.
+# A command of README -> the command that is run; '' and a reason: it cannot run here.
 sub shortened {
     my ($line) = @_;
     return ('', 'no python3') if $line =~ /torch_snapshot/ && !$has{python3};
@@ -158,7 +158,7 @@ if ($has_cuda && $has{gcc}) {
     skip('no substitute for the CUDA runtime');
 }
 
-# ---- what shrink says
+# ---- the output of shrink
 my ($shrunk, $left) = $readme =~ /^\$ build\/(stress shrink .*)\n((?:.+\n)+?)```/m;
 my $again = qx{build/$shrunk 2>&1};
 is(join("\n", grep { /^(?:before|after|repro)/ } split /\n/, $again), join("\n", grep { /^(?:before|after|repro)/ } split /\n/, $left // ''), 'what shrink says');
@@ -166,8 +166,8 @@ my ($sentence) = ($left // '') =~ /^(uniform.*)\.\.$/m;
 ok($sentence && index($again, $sentence) == 0, '.. and of what');
 chdir $project or die "$project: $!";
 
-# ---- tables below their commands: what depends on no clock. A best cell is starred, and there is a blank line between
-# workloads.
+# ---- tables below their commands: cells that depend on no clock. A best cell is starred, and there is a blank line
+# between workloads.
 sub table_rows {
     my ($names, @lines) = grep { length } split /\n/, $_[0];
     my @names = split / {2,}/, $names // '';
@@ -191,7 +191,7 @@ while (my ($command, $table) = splice @tables, 0, 2) {
     ok(@columns >= 7 && @rows >= 3, 'most columns were compared');
 }
 
-# ---- what the policies' driver calls cost, in a sentence
+# ---- the driver calls of the policies, in a sentence
 my ($paged, $raw, $pytorch, $segments) = map { s/,//gr } $readme =~ /on the PanGu step ([\d,]+), where cudaMalloc makes ([\d,]+)\s+and PyTorch (\d+)\. Segments make (\d+)\./;
 if (-e "$traces/intervals/somas_pangu_2.6B.csv") {
     my $step = stress(split / /, 'run -w replay:somas_pangu_2.6B.csv -p raw,segments,paged,pytorch --no-timing -q --out csv=-')->{out};

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# What `stress run` measures, on real threads too, and that nothing else depends on it.
-# What it answers where nothing is timed: cases/*.case.
+# Measurements of `stress run`, on real threads too, and that nothing else depends on them. Answers where nothing is
+# timed: cases/*.case.
 use strict;
 use warnings;
 no warnings 'qw';
@@ -22,7 +22,7 @@ ok(!exists $untimed->{host} && join(' ', sort keys %{$part->{host}}) eq join(' '
 
 ok(stress(qw(run -w uniform:n=9 -p raw -v))->{err} =~ /^stress: .*, \d+ processors, load /m, '-v says it in a line');
 
-# ---- what is measured, and what is not
+# ---- values that are measured, and values that do not change
 my @once = csv('-w', 'uniform:n=3000', '-p', 'raw,segments', '--seed', 7);
 my @again = csv('-w', 'uniform:n=3000', '-p', 'raw,segments', '--seed', 7);
 for my $index (1, 2) {

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # --out perfetto and --out memviz, read by Python: counters are those of the series, blocks tile their
-# segments; and the importer makes of a snapshot the operations that it was recorded from.
-# It must not test what rows say.
+# segments; and the importer makes of a snapshot the operations that it was recorded from. It must not test the
+# contents of rows.
 # Runs once: Python reads large files.
 use strict;
 use warnings;
@@ -45,7 +45,7 @@ sub run_timelines {
     return @csv;
 }
 
-# rows of the CSV; what Python found in both files
+# rows of the CSV; Python's findings in both files
 sub python_agrees {
     my ($name, @csv) = @_;
     if (!$has_python) { skip("$name: python3 is not installed"); return }

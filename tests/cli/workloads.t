@@ -1,8 +1,8 @@
 #!/usr/bin/perl
-# What holds of the operations of every family: blocks are live where they are used and freed, streams are ordered, counts and
-# peaks are those of a walk, --ops cuts to a prefix, options and the command line say the same, and every option at its edges
-# makes a stream or is refused in words.
-# It knows families by name alone; what their operations are: cases/workloads.case.
+# Properties of the operations of every family: blocks are live where they are used and freed, streams are ordered,
+# counts and peaks are those of a walk, --ops cuts to a prefix, options and the command line have equal effects, and
+# every option at its edges makes a stream or is refused in words. It knows families by name alone; their operations:
+# cases/workloads.case.
 # Takes long: some 450 runs.
 use strict;
 use warnings;
@@ -32,7 +32,7 @@ serve:requests=20,layout=contiguous,sharing=90,prefix=48                        
 rival:layers=2,steps=2,zero3=4,from=9,until=30                                                     0
 END
 
-# A workload and words of `stress run` -> its operations as text, and its row; or what was said instead.
+# A workload and words of `stress run` -> its operations as text, and its row; or the answer that came instead.
 sub made {
     my ($spec, @words) = @_;
     my $run = stress('run', '-w', $spec, qw(-p raw --device sim:4T --verify off --no-timing -q --out csv=-),
@@ -43,9 +43,9 @@ sub made {
 
 # ---- order: vector clocks over the streams of a program
 
-# Operations as text -> how many touches nothing puts after their block's allocation, and after the kernel that touched it
-# first; frees that nothing puts after a use of the block; touches and frees of a block that is not live; waits; and, as the row
-# has them, allocations, these and frees, and the highest sum of what is live.
+# Operations as text -> how many touches nothing puts after their block's allocation, and after the kernel that
+# touched it first; frees that nothing puts after a use of the block; touches and frees of a block that is not live;
+# waits; and, as the row has them, allocations, these and frees, and the highest sum of live bytes.
 sub order_of {
     my (%clock, %block, %count);
     my ($live, $peak) = (0, 0);
@@ -82,7 +82,7 @@ sub order_of {
     return (map({ $count{$_} // 0 } qw(alloc fill use dead waits)), $allocs, $allocs + $frees, $peak);
 }
 
-# Waits without which the program would be ordered all the same.
+# Waits without which the program would still be ordered.
 sub idle_waits {
     my @lines = split /\n/, $_[0];
     my $idle = 0;
@@ -93,7 +93,7 @@ sub idle_waits {
     return $idle;
 }
 
-# What the check of order must see, and what it must not.
+# Mistakes of order that the check must see, and order that it must accept.
 is(join(' ', (order_of($_->[0]))[0 .. 3]), "$_->[1] 0", "order: $_->[0]") for (
     ["a 0 8 1\nk 1 5 0\nw 2 1\nk 2 5 0\nf 0 2", '0 0 0'],
     ["a 0 8 1\nk 1 5 0\nk 2 5 0\nf 0 2", '1 1 1'],

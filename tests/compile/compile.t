@@ -1,7 +1,9 @@
 #!/usr/bin/perl
-# Compiles gpuarena.h in every language, mode and compiler at hand, then looks at names and macros that it shows, and at lines of sources.
-# It must not know what the functions do; the programs are in tests/compile. A missing compiler is skipped aloud.
-# Run: make test TESTS=tests/compile/compile.t (CUDA_FLAGS: how to find the CUDA Toolkit; GPUARENA_JOBS=N compilers at a time)
+# Compiles gpuarena.h in every language, mode and compiler at hand, then looks at names and macros that it shows, and
+# at lines of sources. It must not know the effects of functions; the programs are in tests/compile. A missing
+# compiler is skipped aloud.
+# Run: make test TESTS=tests/compile/compile.t (CUDA_FLAGS: how to find the CUDA Toolkit; GPUARENA_JOBS=N compilers at
+# a time)
 use strict;
 use warnings;
 use File::Find qw(find);
@@ -59,7 +61,7 @@ sub run_all {
 
 sub run { my $job = { command => [@_] }; run_all($job); return ($job->{status}, $job->{output}) }
 
-# One line of TAP for all compilations of one mode by one compiler; what went wrong follows.
+# One line of TAP for all compilations of one mode by one compiler; errors follow.
 sub report {
     my ($name, @of_mode) = @_;
     my @bad = grep { $_->{status} } @of_mode;
@@ -91,11 +93,11 @@ my %standards = (
     'C++' => [['-std=c++98', '-Wno-long-long'], map { ["-std=$_"] } qw(c++17 c++20)],      # C++11: cuda_life.t
 );
 
-# ---- the matrix: every mode by every compiler. A mode is a file and what is added for it.
-# All is only parsed, to save time: by every standard of gcc and g++ where nothing is added; else by the first, for the
-# header asks for no standard. gcc sees unused functions only as it makes an object; clang sees them when it parses, and to
-# C++ they are the same functions. So gcc makes objects of the first standard where there is no clang, and clang++ parses
-# only modes without a macro.
+# ---- the matrix: every mode by every compiler. A mode is a file and the macros that are added for it.
+# All is only parsed, to save time: by every standard of gcc and g++ where nothing is added; else by the first, for
+# the header asks for no standard. gcc sees unused functions only as it makes an object; clang sees them when it
+# parses, and to C++ they are the same functions. So gcc makes objects of the first standard where there is no clang,
+# and clang++ parses only modes without a macro.
 
 my @modes = (
     ['plain user',                   'user.c'],
@@ -137,7 +139,7 @@ sub job_of {
     };
 }
 
-# What other checks make objects of, by the middle standard: none of it is parsed beside that.
+# Sources of which other checks make objects, by the middle standard: none of these is parsed besides.
 my @made = ('user.c', 'implementation.c', "implementation.c $none", 'hooks.c');
 
 sub look_at {
@@ -164,8 +166,9 @@ sub test_matrix {
     report("$compiler->{name}: $_->[0]", @{ $of_mode{ $_->[0] } }) for @mine;
 }
 
-# Optimised, where compilers see more: by the first of them, for that takes long, and what warns there is gcc. The stress
-# program is optimised too, by whatever compiler builds it; the substitute, whose calls fill what they are given, at -O3.
+# Optimised, where compilers see more: by the first of them, for that takes long, and gcc is the one that warns there.
+# The stress program is optimised too, by whatever compiler builds it; the substitute, whose calls fill the memory
+# they are given, at -O3.
 sub test_optimised {
     my ($compiler) = @_;
     my @all = map { job_of($compiler, middle_standard($compiler), $_, '-O2') } qw(user.c implementation.c);
@@ -233,7 +236,7 @@ sub test_links {
     }
 }
 
-# ---- names: what the objects show, and what they ask for
+# ---- names that the objects show, and names that they need
 
 # Every function of the header's own declarations; a misspelt guard would leave them undefined.
 sub api_names {
@@ -296,7 +299,7 @@ sub test_macros {
     is_deeply([grep { !/^GPUARENA_[A-Z]/ } @ours], [], "$compiler->{name}: no private or unprefixed macro is left");
 }
 
-# What must not compile, and the words that say why.
+# Programs that must not compile, and the words that say why.
 sub test_refusals {
     my ($compiler) = @_;
     my $hooks = qr/error.*GPUARENA_MALLOC.*GPUARENA_FREE/;
@@ -323,8 +326,9 @@ sub test_no_toolkit {
     like($output, qr/error.*GPUARENA_NO_CUDA/, "$compiler->{name}: and says what to do");
 }
 
-# Parsed with the headers of other toolkits than the one installed: what an object needs beyond is the same with each. That
-# programs run on a substitute which was built with them is asked in rounds of .ci/run; .ci/cuda_toolkits fetches them.
+# Parsed with the headers of other toolkits than the one installed: the names that an object needs are equal with
+# each. That programs run on a substitute which was built with them is asked in rounds of .ci/run; .ci/cuda_toolkits
+# fetches them.
 sub test_other_toolkits {
     my ($compiler) = @_;
     my $standard = $compiler->{language} eq 'C' ? ['-std=c99'] : ['-std=c++11'];

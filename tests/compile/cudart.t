@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # The libcudart substitute among linkers and loaders: programs are linked with either libcudart and run on either; a
 # call that the substitute lacks is named when a program is linked, loaded, or comes to the call.
-# It must not know what calls do. Run: make test TESTS=tests/compile/cudart.t (CUDA_FLAGS: how to find the CUDA Toolkit)
+# It must not know the effects of calls.
+# Run: make test TESTS=tests/compile/cudart.t (CUDA_FLAGS: how to find the CUDA Toolkit)
 use strict;
 use warnings;
 use File::Temp qw(tempdir);

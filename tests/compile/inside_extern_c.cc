@@ -1,5 +1,5 @@
 // The header inside somebody else's extern "C" block, where it often ends up in C++ programs.
-// It must not need C++11 or later: compile.t adds GPUARENA_IMPLEMENTATION on the command line, and not.
+// The file must not need C++11 or later: compile.t compiles it with and without GPUARENA_IMPLEMENTATION.
 // Compiled by compile.t as C++, in every standard.
 extern "C" {
 #include "gpuarena.h"

@@ -1,8 +1,7 @@
 #!/usr/bin/perl
-# What `make install` brings: where it is, that it works there, under its own name, and that nothing is left by uninstall.
-# CMake, pkg-config, the manual page and bash's completion as whoever uses them has them; what is not installed here is
-# skipped, and said.
-# It must not test what commands do.
+# The files that `make install` brings: their places, that they work there, under their own names, and that nothing is
+# left by uninstall. CMake, pkg-config, the manual page and bash's completion as their users have them; a tool
+# that is not installed here is skipped, and said. It must not test the effects of commands.
 use strict;
 use warnings;
 use Cwd qw(abs_path getcwd);
@@ -25,16 +24,17 @@ sub make {
     return $said;
 }
 
-# A command of the shell -> what it printed, both; $? is its status.
+# A command of the shell -> its output on stdout and stderr; $? is its status.
 sub shell { return scalar qx{($_[0]) 2>&1 </dev/null} }
 
 sub files_below { return sort grep { -f || -l } split /\n/, qx{find '$_[0]'} }
 
-# ---- what cannot be built is said
+# ---- targets that cannot be built are named
 ok(make('-s', 'toolkit', 'CUDA_HOME=/nonexistent') =~ m{ left out are .* examples/04_drop_in .* examples/14_cxx },
    'without a toolkit the examples that need one are named');
 
-# ---- what is said to the linker, all but nvcc hear; what is said to the compiler, nvcc too, which would part it at commas
+# ---- words for the linker are for all programs but nvcc's; words for the compiler also for nvcc, which would part
+# them at commas
 my @commands = split /\n/, qx{make -nB V=1 CFLAGS='-DTOLD -DPAIR=1,2' LDFLAGS=-Wl,-O7 'BUILD=$folder/none' @{[defined $cuda_home ? "CUDA_HOME='$cuda_home'" : '']} everything 2>&1} =~ s/\\\n//gr;
 my @links = grep { / -o / && !/ -c |nvcc / } @commands;
 is(join("\n", grep { /nvcc -/ && !/ -Xcompiler -DTOLD -Xcompiler -DPAIR=1\\\\,2 / } @commands), '', "CFLAGS are nvcc's, too");
@@ -118,7 +118,7 @@ if ($has{'pkg-config'} && $has{cc}) {
 
 my $projects = 0;
 
-# The text of a project -> what configuring, building and running it prints.
+# The text of a project -> the output of configuring, building and running it.
 sub cmake {
     my ($find, $links) = @_;
     my $at = "$folder/cmake" . ++$projects;

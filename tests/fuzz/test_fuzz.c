@@ -1,8 +1,7 @@
-/* Parsers, and bytes that nobody meant for them: none may crash, and what each promises besides is expected here. It
-   must not act on what was read: no workload runs, and no arena is opened.
-   A row of the table below is a parser with a corpus, tests/fuzz/corpus/NAME.
-   Replays the corpora, or those named: build/tests/test_fuzz trace csv. With libFuzzer: make fuzz FUZZ=trace, where
-   $GPUARENA_FUZZ says which one. */
+/* Parsers, and bytes that nobody meant for them: none may crash, and further promises of each are tested here. It
+   must not act on the text read: no workload runs, and no arena is opened. A row of the table below is a parser with
+   a corpus, tests/fuzz/corpus/NAME. Replays the corpora, or those named: build/tests/test_fuzz trace csv. With
+   libFuzzer: make fuzz FUZZ=trace, where $GPUARENA_FUZZ says which one. */
 #include <dirent.h>
 #include <unistd.h>
 
@@ -26,7 +25,7 @@ static void expect(int holds, const char *what)
     abort();
 }
 
-/* What fails is the user's mistake, and said; what does not leaves no problem. */
+/* A failure is the user's mistake, and has a message; success leaves no problem. */
 static void expect_answer(int failed, const problem *why)
 {
     expect(failed ? why->exit_code == EXIT_USAGE && why->text[0] : !why->exit_code, "refused with a problem, or not");
@@ -143,7 +142,7 @@ static void fuzz_costs(char *text, size_t size)
     free(written);
 }
 
-/* ---- CSV as compare and --base read it, and what gates make of its cells */
+/* ---- CSV as compare and --base read it, and gates on its cells */
 
 /* The table judged by rules of every kind, with itself as base. */
 static void judge(const char *text, size_t size)

@@ -1,6 +1,6 @@
-/* Measures the pool against CUB, a mutex and itself, over a device that costs nothing: a table, and CSV.
-   It must not know how anything is measured: stress/measure does.
-   Run by `make bench`; that it runs is tested by bench.t. What it measures is never a test. */
+/* Measures the pool against CUB, a mutex and itself, over a device that costs nothing: a table, and CSV. It must not
+   know the ways of measuring: stress/measure does. Run by `make bench`; that it runs is tested by bench.t. Measured
+   values are never a test. */
 #include <signal.h>
 #include <stdio.h>
 

@@ -23,7 +23,7 @@ sub is_large {
     return (measured('run', $_[0], '-p', 'raw'))[0]{requested_peak_bytes} >= 1 << 30;
 }
 
-# The cells of one workload: footprints, then what moves, then the smallest limits.
+# The cells of one workload: footprints, then moved pages, then the smallest limits.
 sub cells_of {
     my ($workload) = @_;
     my %rows = map { $_->{policy} => $_ } measured('run', $workload->{text}, '-p', join ',', @policies, 'paged:idle=0');

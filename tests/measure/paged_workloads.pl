@@ -1,5 +1,5 @@
-# The workloads on which paged ranges are judged, one table for whoever runs them: footprints.pl, paged_bounds.t.
-# It must not know what is judged.
+# The workloads on which paged ranges are judged, one table for the programs that run them: footprints.pl,
+# paged_bounds.t. It must not know the judgements.
 # Used by: require './tests/measure/paged_workloads.pl'
 use strict;
 use warnings;
@@ -8,7 +8,7 @@ our $paged_device = 'sim:160G';
 my $large = 'layers=32,hidden=4096,ff=11008,heads=32,batch=2,steps=12';
 my @lengths = ((map { "seq=512-4096,seed=$_" } 1 .. 3), map { "seq=$_" } 1024, 2048, 3000, 4096);
 
-# What is trained how, at all these lengths; the second of each line is the one of the quick selection.
+# Forms of training, each at all these lengths; the second text of each line is that of the quick selection.
 my @forms = (
     ['', 'seq=512-4096,seed=1'], ['recompute=1', ''],
     ['zero3=8', 'seq=2048'], ['zero3=64', ''], ['lora=16', ''], ['zero3=8,lora=16', 'seq=512-4096,seed=3'],
@@ -42,7 +42,7 @@ sub trained_workloads {
                            text => join(',', "train:$large", $options || (), $_), is_quick => $_ eq $quick,
                            moved_under_limit => $moved_under_limit } } @lengths;
     }
-    # of no table that anything was chosen by
+    # of no table by which any default was chosen
     push @all, map { { group => 'train, other options', text => "train:$_", is_quick => scalar(/seed=12/) } }
         'zero3=4,batch=8,seq=128-1024,seed=11', 'layers=40,hidden=1536,ff=4096,lora=8,seq=200-3000,seed=12',
         'recompute=1,batch=1,seq=2000-8000,steps=10,zero3=16,seed=13', 'hidden=3072,ff=8192,heads=24,seq=700,zero3=2,seed=14';

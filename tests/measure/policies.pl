@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# The table of policies in stress/RESULTS.md, as Markdown: what each costs on the recorded workloads of at least 1 GiB peak.
-# It must not judge, nor measure time: it prints the same bytes every time.
+# The table of policies in stress/RESULTS.md, as Markdown: the costs of each on the recorded workloads of at least 1
+# GiB peak. It must not judge, nor measure time: it prints the same bytes every time.
 # Run: make policies (STRESS=path of the program, GPUARENA_TRACES=folder of other recordings)
 use strict;
 use warnings;

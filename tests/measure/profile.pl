@@ -24,7 +24,8 @@ sub functions_by_line {
     return \@functions;
 }
 
-# Instructions by function of one call of pairs_counted; what a call costs its caller is counted where it is spent.
+# Instructions by function of one call of pairs_counted; the cost of a call is counted where it is spent, not in its
+# caller.
 sub instructions {
     my ($path, $functions) = @_;
     my ($source, $function, $is_call, %spent) = ('', '');

@@ -1,6 +1,7 @@
 #!/usr/bin/env perl
-# Workloads with options drawn at random, so that nothing can have been chosen by them: what raw and paged make of each,
-# on a device that is never full. Prints means, and the forms in which paged reserves more than 1.05 of the peak.
+# Workloads with options drawn at random, so that nothing can have been chosen by them: the bytes that raw and paged
+# reserve for each, on a device that is never full. Prints means, and the forms in which paged reserves more than 1.05
+# of the peak.
 #     perl tests/measure/random_forms.pl [SEED [COUNT]]
 use strict;
 use warnings;

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# A training loop of PyTorch's on the simulated device, kernels skipped, with PyTorch's own allocators and with gpuarena's:
-# what each reserves, how often it calls the driver for memory, and what that takes in modelled time. The table of
+# A training loop of PyTorch's on the simulated device, kernels skipped, with PyTorch's own allocators and with
+# gpuarena's: the bytes that each reserves, its driver calls for memory, and their modelled time. The table of
 # stress/RESULTS.md, in Markdown.
 # Run: make torch, then perl tests/measure/torch.pl [STEPS]; TORCH_PYTHON is the Python that has PyTorch, for both
 use strict;
@@ -18,7 +18,7 @@ my @ways   = (['PyTorch', '-', {}], ['PyTorch, expandable segments', '-', { PYTO
 
 system('cc', qw(-O1 -shared -fPIC), @cuda, "$tests/blas.c", '-o', "$dir/blas.so") == 0 or die "no stand-in for cuBLAS\n";
 
-# What train.py printed, and the lines of the device's report.
+# The output of train.py, and the lines of the device's report.
 sub train {
     my ($way, $device) = @_;
     my (undef, $library, $environment) = @$way;

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# What policies need for the programs of torch_programs.py and for the training loop of tests/real/torch, by recordings of
-# these on the simulated device, kernels skipped. The table of stress/RESULTS.md, in Markdown.
+# The memory that policies need for the programs of torch_programs.py and for the training loop of tests/real/torch,
+# by recordings of these on the simulated device, kernels skipped. The table of stress/RESULTS.md, in Markdown.
 # Run: make torch, then perl tests/measure/torch_programs.pl [FOLDER for the recordings]; TORCH_PYTHON as for make
 use strict;
 use warnings;

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# Which lines of gpuarena.h no test has run, and which branches none has taken, from what gcc's --coverage has left: the
-# library's copy of the implementation, and the copies of tests that look inside.
-# It must not run anything: make coverage builds and runs the tests.
+# Lists the lines of gpuarena.h that no test has run, and the branches that none has taken, from the files that gcc's
+# --coverage has left: the library's copy of the implementation, and the copies of tests that look inside. It must not
+# run anything: make coverage builds and runs the tests.
 use strict;
 use warnings;
 

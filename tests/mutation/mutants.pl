@@ -1,11 +1,11 @@
 #!/usr/bin/perl
-# Draws mutants by chance, each one small mistake, and asks tests to find them: of gpuarena.h, by the quick unit tests;
-# or of the simulated device and libcudart's substitute, by theirs. It prints the share that is found, and every mutant
-# that is not.
-# It must not know the tests, nor the sources beyond C: mistakes that are planted by hand are in *.planted.
+# Draws mutants by chance, each one small mistake, and asks tests to find them: of gpuarena.h, by the quick unit
+# tests; or of the simulated device and libcudart's substitute, by theirs. It prints the share that is found, and
+# every mutant that is not. It must not know the tests, nor the sources beyond C: mistakes that are planted by hand
+# are in *.planted.
 # Run: make mutants, or make mutants MUTANTS_OF='stress/sim stress/cudart' MUTANTS_BY='tests/unit/sim tests/unit/cuda'
-# (MUTANTS=how many, 40; MUTANTS_SEED=1; MUTANTS_LINES=FROM-TO;
-# MUTANTS_WITHOUT=REGEX: tests that are left out, to see whether others find what they find)
+# (MUTANTS=how many, 40; MUTANTS_SEED=1; MUTANTS_LINES=FROM-TO; MUTANTS_WITHOUT=REGEX: tests that are left out, to see
+# whether others find their mutants)
 use strict;
 use warnings;
 use Cwd qw(getcwd);
@@ -18,7 +18,7 @@ our $folder;
 my $count   = $ENV{MUTANTS} || 40;
 my $seed    = $ENV{MUTANTS_SEED} || 1;
 my $build   = $ENV{BUILD} || 'build';
-my @of      = split ' ', $ENV{MUTANTS_OF} || 'gpuarena.h';           # the header, or folders of what tests link with
+my @of      = split ' ', $ENV{MUTANTS_OF} || 'gpuarena.h';           # the header, or folders that tests link with
 my @folders = split ' ', $ENV{MUTANTS_BY} || 'tests/unit/arena';
 my $header  = $of[0] eq 'gpuarena.h';
 my $cc      = ($ENV{CC} || 'cc') . ' -std=c99 -D_POSIX_C_SOURCE=200809L -O0 -w';
@@ -41,7 +41,7 @@ sub code_of {
     return $text;
 }
 
-# What may stand where: a pattern, and what its match becomes.
+# Kinds of mistakes: the pattern of a place, and the text that replaces its match.
 my %swapped = ('<' => '<=', '<=' => '<', '>' => '>=', '>=' => '>', '==' => '!=', '!=' => '==', '&&' => '||',
                '||' => '&&', '+' => '-', '-' => '+', '+=' => '-=', '-=' => '+=');
 my $place = qr/(?:[a-z_]\w*(?:->|\.|\[[^\]\n]*\])?)+/;            # a variable, a member, or a function's name
@@ -72,7 +72,7 @@ sub places {
     return grep { my $line = 1 + (substr($text, 0, $_->[1]) =~ tr/\n//); $line >= $from && $line <= $to } @places;
 }
 
-# ---- what tests are linked with: a library that each mutant brings
+# ---- libraries that tests are linked with: each mutant brings one
 
 # The header of one folder as a library in another: the status of the compiler.
 sub header_library {
@@ -106,7 +106,8 @@ my @sources = $header ? ('gpuarena.h') : map { sort glob "$_/*.c" } @of;
 my @beside = $header ? () : grep { my $each = $_; !grep { $_ eq $each } @sources }
     (glob("stress/base/{program,text,sets}.c"), glob('stress/sim/*.c'), $soname ? glob('stress/cudart/*.c') : ());
 
-# What tests load, of the sources as they are, or with one that is mutated: 0; else it does not compile, or to the same.
+# Makes the libraries that tests load, of the sources as they are, or with one that is mutated. Returns 0; or 1, if a
+# source does not compile, or its object does not change.
 sub libraries {
     my ($where, $mutated) = @_;
     if ($header) {

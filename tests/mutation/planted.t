@@ -2,14 +2,14 @@
 # Mistakes that a test must find: each of tests/mutation/*.planted is planted in a copy of gpuarena.h, on which the test that
 # stands above it is built and run. A check that fails or a crash finds the mistake.
 # It must not know the tests.
-# Run: prove tests/mutation/planted.t; `prove tests/mutation/planted.t :: share heaps` plants what is in these files
+# Run: prove tests/mutation/planted.t; `prove tests/mutation/planted.t :: share heaps` plants those of these files
 # (PLANTED=REGEX: only those with such a name).
 #
 # In a file stand, with lines between them that begin with # and explain:
 #     $ GPUARENA_SPACE_KIND=busy tests/property/test_space.c WORDS    how all below are to be found: a source stands for its program
-#     what the mistake is                                             its name
-#     - while (count && is_quiet)                                     what is in the header exactly once,
-#     + while (count)                                                 and what takes its place; without such a line, nothing
+#     the mistake in a few words                                      its name
+#     - while (count && is_quiet)                                     a text that the header has exactly once,
+#     + while (count)                                                 and its replacement; without such a line, nothing
 # More replacements follow below; a + alone is nothing, in front of one. A test has 300 seconds of processor time. Behind
 # `, within 5 s` it has 5, and finds the mistake, too, if it takes longer. Behind `, shrunk to 12` it prints a program of
 # at most 12 operations, which fails with the mistake and passes without.
@@ -18,7 +18,7 @@ use warnings;
 require './tests/support/stress_run.pl';
 our $folder;
 
-# clang makes a mutant in less than half of gcc's time, and what it makes need not be quick.
+# clang makes a mutant in less than half of gcc's time, and mutants need not be quick.
 my $cc = $ENV{CC} // ((grep { -x "$_/clang" } split /:/, $ENV{PATH}) ? 'clang' : 'cc');
 my $flags = '-std=c99 -D_POSIX_C_SOURCE=200809L -DGPUARENA_NO_CUDA -w -iquote . -iquote tests/support -include tests/support/asserts.h';
 my $library = ($ENV{BUILD} // 'build') . '/libstress.a';        # the simulated device, which make has built
@@ -52,8 +52,9 @@ sub mutant {
     return $text;
 }
 
-# Builds a test in a folder and runs it: `status N`, or why there is none, and what it printed. One that loops is ended after so
-# many seconds of processor time, which do not depend on what else the machine does; one that sleeps, by an alarm.
+# Builds a test in a folder and runs it: `status N`, or why there is none, and its output. One that loops is ended
+# after so many seconds of processor time, which do not depend on the machine's other load; one that sleeps, by an
+# alarm.
 sub build_and_run {
     my ($where, $test, $seconds, $environment, $words) = @_;
     my $program = "$folder/program";
@@ -64,7 +65,8 @@ sub build_and_run {
     return ($out =~ /^Killed$/m ? 'does not end' : "status $?") . "\n$out";
 }
 
-# Whether what a test printed last is a program as it should be, on the mutant and on the header as it is; else why not.
+# '' if the program that a test printed last is as it should be, on the mutant and on the header without it; else the
+# reason.
 sub is_shrunk {
     my ($said, $most) = @_;
     my ($program) = $said =~ m{^(/\* Shrunk from seed.*^\})$}ms or return 'no program is printed';
@@ -75,7 +77,7 @@ sub is_shrunk {
         : "$operations operations; with the mistake: $with\nwithout: $without\n$program";
 }
 
-# { found => by what, nothing if it is not; said => all that was said }
+# { found => the check that found it, nothing if none did; said => all output }
 sub judge {
     my ($mistake) = @_;
     my ($text, $why) = mutant($mistake);

@@ -1,14 +1,14 @@
-/* Property: random programs of calls on the simulated device, of several kinds, judged after each call. What fails is
-   shrunk, and printed on stderr as a test in C.
+/* Property: random programs of calls on the simulated device, of several kinds, judged after each call. A program
+   that fails is shrunk, and printed on stderr as a test in C.
      any     random points of the whole configuration space, with tags, marks, and memory that scrub is to clear; one
-             in ten on a small device, where paged arenas are looked into and driver calls fail
+             in ten on a small device, where paged arenas are inspected and driver calls fail
      plain   plain devices, where each refusal's reason and figures are known
      steps   steps that come again, for which there are plans
      busy    little memory; streams that come and go, threads' own, captures; driver calls that fail
      crossed steps that come again on such devices, with all that busy programs do
      quiet   nobody asks for figures for long, while heaps count for themselves
    GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=N; GPUARENA_SPACE_KIND=busy: these alone; GPUARENA_SPACE_SMALL=1: the
-   first kind, on small devices alone; GPUARENA_SPACE_SHRINK=0: what fails is not shrunk. */
+   first kind, on small devices alone; GPUARENA_SPACE_SHRINK=0: programs that fail are not shrunk. */
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -17,7 +17,7 @@
 
 #include "space_draw.h"
 
-/* ---- a program that fails is made small: smaller is what still fails alike; and printed as a test in C */
+/* ---- a program that fails is made small: a smaller one is taken if it fails alike; and printed as a test in C */
 
 enum { SHRINK_OPS = 2048 };
 typedef struct shrink_program {
@@ -27,14 +27,14 @@ typedef struct shrink_program {
     size_t count;
 } shrink_program;
 
-/* Troubles are alike up to their figures. */
+/* Tells whether two troubles are alike up to their figures. */
 static int shrink_alike(const char *left, const char *right)
 {
     size_t length = strcspn(left, "(0123456789");
     return left[0] && length == strcspn(right, "(0123456789") && strncmp(left, right, length) == 0;
 }
 
-/* Runs it in a process of its own, which may hang or crash; what its trouble is. */
+/* Runs the program in a process of its own, which may hang or crash. Returns its trouble. */
 static const char *shrink_run(const shrink_program *program)
 {
     static char trouble[sizeof space.trouble];
@@ -43,7 +43,7 @@ static const char *shrink_run(const shrink_program *program)
     if (child < 0) return "";
     if (child == 0) {
         setrlimit(RLIMIT_CPU, &(struct rlimit) { 5, 5 });
-        alarm(600);                              /* of one that sleeps */
+        alarm(600);                              /* ends a program that sleeps */
         const char *text = space_run(program->device_bytes, program->text, program->ops, program->count, 1);
         _exit(write(ends[1], text, strlen(text)) < 0);
     }
@@ -55,9 +55,9 @@ static const char *shrink_run(const shrink_program *program)
     return trouble;
 }
 
-static shrink_program shrink_next;               /* which may be smaller */
+static shrink_program shrink_next;               /* a candidate, which may be smaller */
 
-/* Takes it, if it fails alike. In any case the next one begins as a copy. */
+/* Takes the candidate, if it fails alike. In any case the next candidate begins as a copy. */
 static int shrink_try(shrink_program *program, const char *trouble)
 {
     int fails = shrink_alike(shrink_run(&shrink_next), trouble);
@@ -89,7 +89,7 @@ static int shrink_text(shrink_program *program, const char *trouble)
     return some;
 }
 
-/* Simpler figures: a round size, no alignment, no flags, the first stream. */
+/* Tries simpler figures: a round size, no alignment, no flags, the first stream. */
 static int shrink_figures(shrink_program *program, const char *trouble)
 {
     int some = 0;
@@ -123,7 +123,7 @@ static void shrink(shrink_program *program, const char *trouble)
     }
 }
 
-/* A whole file, for tests/. */
+/* Prints a whole file, for tests/. */
 static void shrink_print(FILE *out, const shrink_program *program, uint64_t seed, const char *trouble)
 {
 #define X(name, call) "SPACE_" #name,
@@ -153,7 +153,7 @@ static const struct {
     const char *name;
     uint64_t one_in;                             /* operations, of those asked for */
     const char *device, *words[4];               /* without words: any configuration */
-    uint64_t like;                               /* what its programs can be like */
+    uint64_t like;                               /* traits that its programs can have */
     size_t most;
     const char *table;                           /* of ops; NULL: see draw_program */
 } kinds[KINDS] = {
@@ -177,7 +177,7 @@ static const struct {
 };
 static space_tally tallies[KINDS];
 
-/* No key is forgotten here: the header names all that it has. */
+/* Every key is drawn: the header's message names all keys. */
 static void test_keys(void)
 {
     char message[1024];
@@ -196,7 +196,7 @@ static void test_keys(void)
     CHECK_U64(count, ==, COUNT(draw_keys));
 }
 
-/* A text that makes an arena. 0: a refusal was not as it should be. */
+/* Draws a text that makes an arena. 0: a refusal was not as it should be. */
 static int draw_valid(shrink_program *program)
 {
     char detail[96];
@@ -234,7 +234,7 @@ static void draw_program(int kind, shrink_program *program, uint64_t like)
     program->count = count;
 }
 
-/* Blocks lie where they lie if somebody looks after each call. */
+/* Blocks have equal addresses if somebody looks after each call. */
 static void run_seen(shrink_program *program)
 {
     uint64_t places = space.places;
@@ -243,7 +243,7 @@ static void run_seen(shrink_program *program)
     if (space.places != places) space_blame("blocks lie elsewhere if somebody looks");
 }
 
-/* One program from its seed. "": all well. */
+/* Draws and runs one program from its seed. "": all well. */
 static const char *run(int kind, uint64_t seed, shrink_program *program)
 {
     const uint64_t *did = (const uint64_t *)&space.tally;
@@ -302,8 +302,8 @@ static void watch(const char *kind, uint64_t seed, int seconds)
     setitimer(ITIMER_VIRTUAL, &most, NULL);
 }
 
-/* Each of these must have happened more often than in one of so many operations, or the test does not test it; 0: at
-   all. ops: of those asked for. */
+/* Each of these must have happened more often than once in `one_in` operations, or it counts as untested; 0: at least
+   once. ops: operations requested. */
 static void test_it_all_happened(uint64_t ops)
 {
 #define FIGURE(kind, field, one_in) { kind, one_in, #field, offsetof(space_tally, field) },

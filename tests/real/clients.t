@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# Compiles programs of users against gpuarena.h, by the script that lies with them, and runs on the libcudart substitute
-# those that capture a graph, serve a model, resize and free in scopes; and PyTorch's allocator, by what PyTorch called
-# in recorded steps. It must not know how the header does what they ask for.
+# Compiles programs of users against gpuarena.h, by the script that lies with them, and runs on the libcudart
+# substitute those that capture a graph, serve a model, resize and free in scopes; and PyTorch's allocator, by the
+# calls that PyTorch made in recorded steps. It must not know how the header serves them.
 # Run: make test TESTS=tests/real/clients.t (GPUARENA_CLIENTS: their folder, default ../shared/clients)
 # Runs once: it builds programs of its own.
 use strict;
@@ -17,7 +17,7 @@ my $dir     = tempdir(CLEANUP => 1);
 my @cuda    = split ' ', $ENV{CUDA_FLAGS} // '-DGPUARENA_NO_CUDA';
 my $toolkit = !grep { $_ eq '-DGPUARENA_NO_CUDA' } @cuda;
 
-# what each needs beside a compiler
+# needs of each beside a compiler
 my %needs = (
     '01_quickstart.c' => '',    '01_quickstart.cu' => 'nvcc', '03_adapters.cu' => 'nvcc', '04_cupy.c'    => '',
     '02_torch.c'      => 'cuda',
@@ -58,7 +58,8 @@ sub linked {
 # The header's implementation as the stress program has it, in the place of one more copy.
 my @implementation = ('-DGPUARENA_IMPLEMENTATION_DONE', "$build/obj/stress/policy/arena.o");
 
-# What is linked with its client and runs on the substitute, with each GPUARENA_SIM, and what it prints.
+# Client programs that are linked with a main of their own and run on the substitute, with each GPUARENA_SIM, and
+# their output.
 my @runs = (
     ['06_capture.c', 'capture', ['work=0', 'work=1000000'], qr/\Alive 0, failures 0\n\z/, 'leaves nothing, with no finding'],
     ['07_budget.c', 'budget', [''], qr/\A5000 and 11264 MiB, 16264 of 16264 in all\n\z/, 'each tenant has its limit to the byte'],
@@ -78,7 +79,7 @@ sub runs {
     }
 }
 
-# As PyTorch does, the library is loaded, and called by its names alone. What a refusal says goes to stderr.
+# The library is loaded as PyTorch does it, and called by its names alone. Sentences of refusals go to stderr.
 sub serves_pytorch {
     my ($traces, @configurations) = @_;
     open my $whole, '>', "$dir/whole.c" or die "$dir/whole.c: $!";

@@ -17,7 +17,7 @@ plan skip_all => "no substitute in $build" unless -e "$build/libcudart-sim.so";
 my ($cc, $cxx) = ($ENV{CC} // 'cc', $ENV{CXX} // 'g++');
 plan skip_all => "no C++ compiler: $cxx was not found" if system("$cxx --version >/dev/null 2>&1");
 
-# A sanitizer's runtime must come first in whoever loads the substitute: LDFLAGS has it.
+# A sanitizer's runtime must come first in a program that loads the substitute: LDFLAGS has it.
 my @flags = split ' ', $ENV{LDFLAGS} // '';
 my @command = ($cxx, '-std=c++11', '-Wall', '-Wextra', '-Werror', @flags, @cuda, "$FindBin::Bin/life/exit_order.cc",
                '-o', "$dir/exit_order", "-L$build/sim", '-lcudart', '-lpthread');
@@ -32,7 +32,7 @@ sub run_program {
     return ($? >> 8, $? & 127, $output);
 }
 
-# when => what it prints; the block is freed and the arena ended in every case, and nothing is left for the judge to find
+# when => its output; the block is freed and the arena ended in every case, and nothing is left for the judge to find
 my %printed = (
     'main'          => "alloc ok, free ok, destroy ok\n",
     'atexit-after'  => "alloc ok, free ok, destroy ok\n",

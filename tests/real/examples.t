@@ -1,8 +1,9 @@
 #!/usr/bin/perl
 # Runs the example programs, on the libcudart substitute or (built without the CUDA Toolkit) on the simulated device's
-# own table, and looks at exit status, at the lines that a reader is promised, and at what failures end in.
-# It must not know how they are written. Run: make examples && prove tests/real/examples.t (BUILD=DIR: where they were built;
-# GPUARENA_FAILURES: the codes with which calls fail, else "700 999")
+# own table, and looks at exit status, at the lines that a reader is promised, and at the ends of failures.
+# It must not know how they are written.
+# Run: make examples && prove tests/real/examples.t (BUILD=DIR: where they were built; GPUARENA_FAILURES: the codes
+# with which calls fail, else "700 999")
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
@@ -22,7 +23,8 @@ my @failures = split ' ', $ENV{GPUARENA_FAILURES} // '700 999';
 my $scratch = tempdir(CLEANUP => 1);
 my %printed;                                     # by each, where nothing disturbs it
 
-# Of each, by examples.promised: words behind its name, patterns of what it prints, and of what else where no call fails.
+# The words of examples.promised on each example: words behind its name, patterns of its output, and patterns of
+# further output where no call fails.
 my (%about, %promised, %undisturbed);
 open my $file, '<', 'tests/real/examples.promised' or die "examples.promised: $!";
 my $name;
@@ -49,7 +51,8 @@ sub run_example {
     return ($status, map { open my $file, '<', $_ or die "$_: $!"; local $/; scalar <$file> // '' } $out, $err);
 }
 
-# It ends with 0, says nothing on stderr, and prints what it promises; the output, to compare others with.
+# The example ends with 0, writes nothing to stderr, and prints the lines it promises. Returns the output, for
+# comparisons.
 sub keeps_its_promises {
     my ($name, $where, @environment) = @_;
     my ($status, $out, $err) = run_example($name, @environment);
@@ -61,7 +64,7 @@ sub keeps_its_promises {
     return $out;
 }
 
-# It ends with 1, and one sentence on stderr that says why.
+# The example ends with 1, and one sentence on stderr that says why.
 sub fails_in_words {
     my ($name, $sim, $why) = @_;
     my ($status, $out, $err) = run_example($name, $on_substitute, "GPUARENA_SIM=$sim");
@@ -95,7 +98,8 @@ sub runs_by_itself {
          "$name without a GPU says why");
 }
 
-# Whichever call of CUDA's fails: the program ends in 1 and in words, or the failure changed nothing. Else what it did.
+# For each call of CUDA's that fails, the program ends in 1 and in words, or the failure changed nothing. Returns the
+# output of other ends.
 sub bad_failures {
     my ($name, $calls, $code) = @_;
     my @bad;
@@ -154,7 +158,7 @@ sub check_on_cuda {
 
     fails_in_words($_, 'device=80G*0', qr/cudaErrorNoDevice|no CUDA-capable device/) for @programs;
     fails_in_words($_, 'fail=any:5=700', qr/illegal ?(?:memory access|address)/i) for @programs;
-    for my $name (@programs) {                   # whichever of them backs memory there
+    for my $name (@programs) {                   # whichever kind of arena backs memory there
         my $call = $about{$name}{segments} ? 'cudaMalloc' : 'cuMemCreate';
         fails_in_words($name, "fail=$call:1=700", qr/illegal ?(?:memory access|address)/i);
     }
@@ -177,7 +181,7 @@ for my $name (sort keys %promised) {
     }
 }
 
-# What it recorded, into a file that it was told of, replay takes.
+# Replay takes the file that the recorder writes, at a path that it was told.
 sub is_replayed {
     my ($status, $out) = run_example('11_record', $on_substitute);
     system "$on_substitute '$examples/11_record' '$scratch/mine.trace'";

@@ -21,7 +21,7 @@ print "# $devices\n";
 
 sub on_gpu { return csv(@_, '--device', 'cuda:0') }
 
-# ---- what there is room for: a GPU may be small, or busy
+# ---- room on the GPU, which may be small, or busy
 my $json = eval { JSON::PP->new->utf8->decode(stress(qw(run -w uniform:n=500 -p segments --device cuda:0 --no-timing -q --out json=-))->{out}) } // {};
 my $record = $json->{environment} // {};
 my $free = ($record->{total_bytes} // 0) - ($record->{other_bytes} // 0);

@@ -1,7 +1,8 @@
 #!/usr/bin/perl
-# What examples/nvtx.h tells a tool: NVTX hands its calls to nvtx/injection.c, which judges them, on the libcudart
-# substitute. Mistakes planted in copies of the observer must be found.
-# It must not know how the arena places blocks. Run: make test TESTS=tests/real/nvtx.t
+# The calls of examples/nvtx.h to a tool: NVTX hands its calls to nvtx/injection.c, which judges them, on the
+# libcudart substitute. Mistakes planted in copies of the observer must be found. It must not know how the arena
+# places blocks.
+# Run: make test TESTS=tests/real/nvtx.t
 # Runs once: it builds programs of its own.
 use strict;
 use warnings;
@@ -30,8 +31,8 @@ sub text_of {
 # Compiles with these words; 1: done.
 sub compiled { return system(@cc, qw(-Wall -Wextra -pedantic -Werror -I.), @_) == 0 }
 
-# Builds the example with what stands for a text of one of its files; dies where that text is not there. The header is
-# linked as the stress program has it.
+# Builds the example with another text in the place of one in its files; dies where that text is not there. The header
+# is linked as the stress program has it.
 sub built {
     my ($file, $from, $to) = @_;
     for my $name (qw(15_nvtx.c nvtx.h example.h)) {
@@ -52,7 +53,7 @@ sub run_it {
     return ($?, text_of("$dir/out"), text_of("$dir/err"));
 }
 
-# What the tool says of a run without mistakes, by what the run itself counts.
+# The tool's report on a run without mistakes, by the run's own counts.
 sub all_well {
     my ($out) = @_;
     my ($segments, $blocks) = $out =~ /^(\d+) segments, (\d+) blocks$/ or return "it counts nothing: $out";

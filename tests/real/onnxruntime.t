@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 # ONNX Runtime on the simulated device, with gpuarena for its CUDA provider's allocator: see onnxruntime/session.py.
-# It must not know what the session does. Run: make test TESTS=tests/real/onnxruntime.t
-# (GPUARENA_PYTHON: a Python with onnxruntime-gpu and numpy, default python3)
+# It must not know the session's operations.
+# Run: make test TESTS=tests/real/onnxruntime.t (GPUARENA_PYTHON: a Python with onnxruntime-gpu and numpy, default
+# python3)
 # Runs once: it is about a wheel.
 use strict;
 use warnings;

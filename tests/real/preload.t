@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# The libraries for LD_PRELOAD under a program that knows nothing of them: its memory comes from an arena, with a limit that
-# it never heard of; and what it asks is recorded as a trace that stress replays. On the libcudart substitute.
-# It must not know how the header places blocks.
+# The libraries for LD_PRELOAD under a program that knows nothing of them: its memory comes from an arena, with a
+# limit that it never heard of; and its calls are recorded as a trace that stress replays. On the libcudart
+# substitute. It must not know how the header places blocks.
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
@@ -39,7 +39,7 @@ sub run_program {
     return ($status, $out, join '', <$err>);
 }
 
-# ---- alone: what the program sees of the device itself
+# ---- alone: the program's own view of the device
 my ($status, $out, $err) = run_program();
 is($status, 0, 'the program runs alone') or diag $out, $err;
 my ($total) = $out =~ /^total (\d+) MiB/;

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# The Python module on the simulated device: see python/arena.py. CuPy and RMM are not run: their packages have a libcudart
-# linked in, which the simulated device cannot serve. It must not know what the module does.
+# The Python module on the simulated device: see python/arena.py. CuPy and RMM are not run: their packages have a
+# libcudart linked in, which the simulated device cannot serve. It must not know the module's inside.
 # Run: make test TESTS=tests/real/python.t (GPUARENA_PYTHON: a Python with cuda.core, default python3)
 use strict;
 use warnings;

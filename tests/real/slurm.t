@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# Sixteen shards as the array of a real Slurm, on loopback, merged: byte for byte what one run writes. Slurm's daemons and
-# munge's are started in a folder of their own, as whoever runs this, and ended with it; where they are not installed, or
-# do not start, that is said. It must not test merging itself: cases/shard.case does.
+# Sixteen shards as the array of a real Slurm, on loopback, merged: byte for byte the output of one run. Slurm's
+# daemons and munge's are started in a folder of their own, as the user who runs this, and ended with it; where they
+# are not installed, or do not start, the test says so. It must not test merging itself: cases/shard.case does.
 # Runs once: it is about Slurm, and takes a minute.
 use strict;
 use warnings;
@@ -35,7 +35,7 @@ sub found {
     return grep { -x "$_/$program" } split /:/, $ENV{PATH};
 }
 
-# In the foreground for it, as a child for us.
+# Starts a daemon in its foreground mode, as our child.
 sub start {
     my ($name, @words) = @_;
     my $child = fork // die "fork: $!";
@@ -48,7 +48,7 @@ sub start {
     push @daemons, $child;
 }
 
-# Until it is true, at most so many seconds; 0: a daemon ended, or time is up.
+# Waits until a condition holds. 0: a daemon ended, or the time is up.
 sub wait_for {
     my ($seconds, $what) = @_;
     for (1 .. 5 * $seconds) {

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# PyTorch's own wheel on the simulated device: gpuarena as its allocator, whole; recordings through PyTorch's allocators and
-# through gpuarena, against what stress says of them; a training loop, and what the documents say of it. It must not know how
-# PyTorch is built.
+# PyTorch's own wheel on the simulated device: gpuarena as its allocator, whole; recordings through PyTorch's
+# allocators and through gpuarena, against the figures of stress; a training loop, and its figures in the documents.
+# It must not know how PyTorch is built.
 # Run: make test TESTS=tests/real/torch.t TORCH_PYTHON=python3, a Python with a PyTorch of the toolkit's CUDA version
 # Runs once: it is about a wheel.
 # Takes long: two minutes, with a PyTorch.
@@ -27,7 +27,7 @@ plan skip_all => "PyTorch $torch does not run on this substitute: another CUDA v
 
 sub slurp { open my $file, '<', $_[0] or return ''; return join '', <$file> }
 
-# What a program of ours prints on the simulated device.
+# The output of a program of ours on the simulated device.
 sub on_sim {
     my ($environment, $options, $script, @words) = @_;
     local @ENV{keys %$environment} = values %$environment;
@@ -41,7 +41,7 @@ my $library = "$build/libtorch_gpuarena.so";
 is(join(' ', map { (split)[-1] } qx(nm -D --defined-only $library)), 'gpuarena_torch_install gpuarena_torch_stats',
    'it exports its own names alone');
 
-# ---- what torch.cuda does with it
+# ---- features of torch.cuda
 for my $backing (qw(segments paged)) {
     my ($status, $out) = on_sim({ GPUARENA_CONF => "backing=$backing" }, '--device 24G --judge', 'features.py', $library);
     my @failed = grep { /^not ok/ } split /\n/, $out;
@@ -56,7 +56,7 @@ is(join(' ', sort map { (split)[-1] } qx(nm -D --defined-only $build/libgpuarena
 ok($pools_status == 0 && $pools =~ /^1\.\.11$/m && $pools !~ /^not ok/m, 'a pool of PyTorch has its segments from an arena')
     or diag "status $pools_status\n", $pools, slurp("$dir/err");
 
-# ---- recordings: what PyTorch holds in its own words, and stress in ours
+# ---- recordings: memory that PyTorch holds, in its own words, and in those of stress
 my @recordings = map { "medium_${_}_training" } 128, 512;
 for (@recordings) {
     system("$build/stress run -w replay:$_.trace -p raw --device sim:80G --no-timing -q --out trace=$dir/$_.trace >/dev/null");
@@ -93,7 +93,7 @@ for (['native', '-', {}], ['segments', $library, { GPUARENA_CONF => 'backing=seg
 is($reserved{'paged peak'}, $reserved{'native peak'}, 'it asks for the same');
 cmp_ok($reserved{paged}, '<', $reserved{native}, 'and paged memory holds less for it');
 
-# ---- what the documents say of that training
+# ---- the documents' words on that training
 
 # Its rows, as words of memory, and numbers of driver calls and of their milliseconds.
 sub rows_of {

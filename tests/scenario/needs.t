@@ -1,9 +1,9 @@
 #!/usr/bin/perl
-# Needs: what people ask of GPU memory, and the table of stress/README.md, which says how many of a group's needs pass, of
-# those that apply. What any policy can have is asked here, of runs of four policies, whose verdicts are letters: P, passed;
-# F, failed; -, not its need. What only an arena can have counts as failed for raw and for the model. For arenas it is asked
-# by the cases of needs.script whose titles begin with the need, or by the tests that %answered names.
-# It must not know how a policy works, but for which keys it has.
+# Needs of people who use GPU memory, and the table of stress/README.md, which says how many of a group's needs pass,
+# of those that apply. Needs that any policy can meet are asked here, of runs of four policies, whose verdicts are
+# letters: P, passed; F, failed; -, not its need. A need that only an arena can meet counts as failed for raw and for
+# the model. For arenas it is asked by the cases of needs.script whose titles begin with the need, or by the tests
+# that %answered names. It must not know how a policy works, but for which keys it has.
 # Runs once: verdicts do not depend on the build.
 use strict;
 use warnings;
@@ -63,7 +63,7 @@ sub tiny {
                  map { my $first = 3 + 7 * $_; (allocs($first, @sizes), frees(reverse $first .. $first + 6)) } 0 .. 31 * $epochs - 1);
 }
 
-# As many blocks of a size as lie in one granule with 512 bytes between them.
+# Blocks of one size: so many as lie in one granule with 512 bytes between them.
 sub beside { my ($bytes) = @_; return trace("beside$bytes", allocs(0, ($bytes) x (2 * MIB / ($bytes + 512)))) }
 
 # A ring of four batches.
@@ -117,8 +117,8 @@ sub with {
 
 my $train = 'train:steps=2,layers=8,hidden=2048';
 
-# A need: its name; the verdicts on raw, bfc, segments and paged, and on one more policy, if its name follows; what is
-# asked; and a function that tells whether a policy passes.
+# A need: its name; the verdicts on raw, bfc, segments and paged, and on one more policy, if its name follows; the
+# question; and a function that tells whether a policy passes.
 my @needs = (
     [limit => 'FPPP', '', '5000 MiB are never passed, and all of them are to be had', sub {
         my ($bytes, $policy) = (5000 * MIB, with($_[0], '5000M'));

@@ -35,7 +35,7 @@ sub judge {
     return { default => $default, none => $none, limited => $limited, least => $least, two => $two, twelve => $twelve };
 }
 
-# The cell is a number and at most so much.
+# Checks that the cell is a number, and at most the bound.
 sub within {
     my ($name, $status, $found, $most) = @_;
     my $is_number = defined $found && $found =~ /^\d+(?:\.\d+)?$/;

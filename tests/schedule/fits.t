@@ -1,11 +1,11 @@
 #!/usr/bin/perl
-# Programs of two or three threads at random, in each of which everything fits: nobody may be refused, in any order of the
-# threads. An arena alone or a tree; pages, blocks of one size in pages or segments; a limit or the device in the way; idle
-# memory where it is not needed; trims, reserves, resizes, steps that come again; marks, streams that go, whose handles come
-# again, arenas that come and go. test_schedules runs them, and judges all else.
-# What fails is made small by hand, and becomes a case of fits.script.
-# Runs once: test_schedules has its own copy of the header.
-# GPUARENA_FITS=N programs from GPUARENA_FITS_SEED=N, each in GPUARENA_FITS_ORDERS=N orders.
+# Programs of two or three threads at random, in each of which everything fits: nobody may be refused, in any order of
+# the threads. An arena alone or a tree; pages, blocks of one size in pages or segments; a limit or the device in the
+# way; idle memory where it is not needed; trims, reserves, resizes, steps that come again; marks, streams that go,
+# whose handles come again, arenas that come and go. test_schedules runs them, and judges all else. A program that
+# fails is made small by hand, and becomes a case of fits.script.
+# Runs once: test_schedules has its own copy of the header. GPUARENA_FITS=N programs from GPUARENA_FITS_SEED=N, each
+# in GPUARENA_FITS_ORDERS=N orders.
 use strict;
 use warnings;
 require './tests/support/stress_run.pl';
@@ -28,7 +28,7 @@ sub size {
     return $is{paged} ? pick(@_) : 2;
 }
 
-# What may be where, and how it is configured.
+# Draws the traits of a program: its kind of memory, its arenas, the sizes of its blocks.
 sub draw_traits {
     my $kind = pick(qw(pages pages pages segments small));
     %is = (paged => $kind eq 'pages' || ($kind eq 'small' && chance(.7)), small => $kind eq 'small',
@@ -106,7 +106,8 @@ sub do_use {
     push @{ $self->{commands} }, "use $block->{name} on " . stream();
 }
 
-# Blocks that come and go as one: `sizes` MiB, on a stream, for each of which a command is made; then what frees them all.
+# Blocks that come and go as one: `sizes` MiB, on a stream, for each of which a command is made; then the commands
+# that free them all.
 sub do_passing {
     my ($self, $sizes, $rest, @last) = @_;
     for my $mib (@$sizes) {
@@ -138,7 +139,7 @@ sub do_guest {
     do_passing($self, [size(2, 4)], 'on ' . stream() . pick('', ' for 1ms'), 'f NAME', "destroy $guest", "in $home");
 }
 
-# What changes no block.
+# Commands that change no block.
 sub do_other {
     my ($self) = @_;
     my @what = ('trim', 'trim 2M', 'trim 4M', 'look', 'look', 'walk', 'report json', 'peaks');
@@ -179,7 +180,7 @@ sub draw_given {
     return \@given, map { "$_->{arena}: a $_->{name} " . size_text($_->{mib}) . ' on ' . stream() . pick('', ' for 1ms') } @given;
 }
 
-# What is idle when they begin, wherever it was needed.
+# Memory that is idle when the threads begin, wherever it was needed.
 sub draw_idle {
     my ($spare) = @_;
     my @lines;
@@ -210,7 +211,7 @@ sub draw_arenas {
     return @lines;
 }
 
-# In whole MiB of pages, and so that all threads' peaks fit at once.
+# Draws a program in whole MiB of pages, in which all threads' peaks fit at once.
 sub draw_program {
     my ($number) = @_;
     draw_traits();

@@ -29,7 +29,8 @@ typedef struct schedule_state {
     schedule_fiber fibers[SCHEDULE_FIBERS];
     ucontext_t main;
     int fiber_count, current;                    /* NOBODY: outside, where nothing is switched */
-    void (*swap)(int from, int to);              /* what a thread has of its own is changed over; NULL: nothing */
+    void (*swap)(int from, int to);              /* exchanges the state that each thread has of its own; NULL:
+                                                    nothing */
     uint64_t seed, random, digest, steps, span;  /* span: how many steps a schedule takes, about */
     int      is_random;                          /* each step's fiber is drawn; else by priority */
     uint64_t changes[SCHEDULE_CHANGES];          /* steps at which the running fiber's priority falls */
@@ -52,7 +53,7 @@ static inline int schedule_can_run(int fiber)
     return !schedule.fibers[fiber].is_done && !schedule.fibers[fiber].waits_for;
 }
 
-/* Who runs next; NOBODY: none can. */
+/* The fiber that runs next; NOBODY: none can. */
 static inline int schedule_choose(void)
 {
     int best = SCHEDULE_NOBODY, able = 0;
@@ -75,7 +76,7 @@ static inline void schedule_switch(int next)
                 next == SCHEDULE_NOBODY ? &schedule.main : &schedule.fibers[next].context);
 }
 
-/* Says who waits for what, and leaves for good. */
+/* Names the thing that each fiber waits for, and leaves for good. */
 static inline void schedule_give_up(const char *why)
 {
     size_t used;
@@ -116,7 +117,7 @@ static inline void schedule_lower(void)
     schedule.fibers[schedule.current].priority = --schedule.lowest;
 }
 
-/* Here another fiber may go on. */
+/* A step: another fiber may go on here. */
 static inline void schedule_point(const char *what)
 {
     if (!schedule_is_on()) return;
@@ -125,7 +126,7 @@ static inline void schedule_point(const char *what)
     schedule_next();
 }
 
-/* Others go first: what waits in a loop must let those go on that it waits for. */
+/* Other fibers go first: a fiber that waits in a loop must let those go on that it waits for. */
 static inline void schedule_yield(const char *what)
 {
     if (!schedule_is_on()) return;
@@ -134,7 +135,8 @@ static inline void schedule_yield(const char *what)
     schedule_next();
 }
 
-/* The running fiber waits in a loop. 1: time may pass, as all that can run have waited so since it did. */
+/* The running fiber waits in a loop. 1: time may pass, since all fibers that can run have waited so since it last
+   did. */
 static inline int schedule_pauses(void)
 {
     if (!schedule_is_on()) return 1;
@@ -145,7 +147,7 @@ static inline int schedule_pauses(void)
     return 1;
 }
 
-/* Until schedule_wake of the same thing. */
+/* Waits until schedule_wake of this thing. */
 static inline void schedule_wait(const void *thing, const char *what)
 {
     schedule_note(what);
@@ -167,7 +169,8 @@ static inline void schedule_enter(void)
     schedule_next();
 }
 
-/* How often priorities change, and where: depth bugs need depth - 1 changes. A fourth of the seeds draw each step. */
+/* Plans how often priorities change, and where: depth bugs need depth - 1 changes. For a fourth of the seeds each
+   step's fiber is drawn. */
 static inline void schedule_plan(uint64_t seed)
 {
     int depth = (int)(seed % 4);
@@ -184,7 +187,7 @@ static inline void schedule_plan(uint64_t seed)
     }
 }
 
-/* Keeps it. 1: it is new, or there is no room. */
+/* Keeps a digest. 1: it is new, or there is no room. */
 static inline int schedule_is_new(uint64_t digest)
 {
     uint64_t mask = ((uint64_t)1 << SCHEDULE_SEEN_LOG2) - 1, at = digest & mask;
@@ -197,8 +200,8 @@ static inline int schedule_is_new(uint64_t digest)
     return 1;
 }
 
-/* Whether a seed before has the same plan: so many fibers, whose priorities fall at the same steps. What is drawn at
-   each step has none. Once for each seed. */
+/* Tells whether an earlier seed has the same plan: as many fibers, whose priorities fall at the same steps. A seed
+   that draws a fiber at each step has no plan. It may be asked once for each seed. */
 static inline int schedule_repeats(uint64_t seed)
 {
     uint64_t digest = SPLITMIX64_STEP;
@@ -211,7 +214,8 @@ static inline int schedule_repeats(uint64_t seed)
     return !schedule_is_new(digest);
 }
 
-/* Makes a fiber that begins with its body. In a function of its own: getcontext may return twice, says a compiler. */
+/* Makes a fiber that begins with its body. It is a function of its own, since compilers warn that getcontext may
+   return twice. */
 static inline void schedule_make(schedule_fiber *fiber, void (*body)(void), char *stack)
 {
     memset(fiber, 0, sizeof *fiber);

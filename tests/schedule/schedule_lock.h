@@ -1,7 +1,8 @@
 /* The header's locks over fibers: each taking and leaving is a step at which another fiber may go on. Judges their
    order (of spins inside each other: that in which they were made), that none is taken twice, nor ended while it is
-   taken, nor left as a hit's if it was not taken for one. An ended one may be taken: what it guarded tells. It must
-   not know what they guard. Named by GPUARENA_TEST_LOCK, included by gpuarena.h itself; behind schedule.h. */
+   taken, nor left as a hit's if it was not taken for one. An ended one may be taken: the state that it guarded tells
+   of the end. It must not know the state that locks guard. Named by GPUARENA_TEST_LOCK, included by gpuarena.h
+   itself; behind schedule.h. */
 #ifndef TESTS_SCHEDULE_LOCK_H
 #define TESTS_SCHEDULE_LOCK_H
 
@@ -17,7 +18,7 @@ typedef schedule_lock gpuarena__spin, gpuarena__mutex;
 #define GPUARENA__MUTEX_INIT { LOCK_MADE, 0, 0, 0, UINT64_MAX }
 static gpuarena__mutex gpuarena__registry_lock = GPUARENA__MUTEX_INIT;
 
-/* What each fiber holds, the last for what runs outside. */
+/* The locks that each fiber holds; the last entry is for code outside of fibers. */
 enum { LOCK_MOST = 40 };
 typedef struct lock_held { int count; const schedule_lock *locks[LOCK_MOST]; } lock_held;
 static lock_held lock_helds[SCHEDULE_FIBERS + 1];
@@ -27,7 +28,7 @@ static inline lock_held *lock_held_now(void)
     return &lock_helds[schedule_is_on() ? schedule.current : SCHEDULE_FIBERS];
 }
 
-/* Whether a lock is held that every call needs: all but a mutex. */
+/* Tells whether a lock is held that every call needs: any but a mutex. */
 static inline int lock_blocks_all(void)
 {
     const lock_held *held = lock_held_now();
@@ -114,7 +115,7 @@ static inline void gpuarena__mutex_unlock(gpuarena__mutex *mutex)
     lock_leave(mutex, mutex->order ? "registry_unlock" : "mutex_unlock");
 }
 
-/* A waiting loop: others go on, or time does. */
+/* A waiting loop: other fibers go on, or time does. */
 static void (*lock_time_passes)(void);
 static inline void gpuarena__pause(uint32_t times)
 {

@@ -1,6 +1,6 @@
 /* Two or three threads on one arena, or on a tree, in many orders: the scripts of this folder, whose threads are
-   fibers of one thread. Judges locks, and what is called inside them; that an arena makes one driver call on memory
-   at a time; and that what is reserved and asked for is within the limit, in every driver call.
+   fibers of one thread. Judges locks, and the calls inside them; that an arena makes one driver call on memory
+   at a time; and that reserved and requested memory is within the limit, in every driver call.
    GPUARENA_SCHEDULES=N: so many orders of a case that has 2000, and of others in proportion; GPUARENA_SCHEDULE=N:
    that one alone. */
 #define GPUARENA_STATIC
@@ -12,7 +12,7 @@
 #include "gpuarena.h"
 #include "script_files.h"
 
-typedef struct own_state {                       /* what a thread has of its own */
+typedef struct own_state {                       /* state that each thread has of its own */
     const gpuarena__frame *frames;
     gpuarena_failure failure;
     uint64_t number;
@@ -54,8 +54,8 @@ static const gpuarena *calling_arena(const gpuarena_driver *self)
     return NULL;
 }
 
-/* When more is asked for: by an arena that charges it to those above it, too. Another arena may be above a limit that
-   was lowered, since a capture keeps its memory. */
+/* Checks the limit when a driver call requests more: of the arena that charges it, and of those above it. Another
+   arena may be above a limit that was lowered, since a capture keeps its memory. */
 static void judge_limits(const gpuarena_driver *self, device_entry entry)
 {
     if (entry != ENTRY_obtain && entry != ENTRY_create) return;
@@ -104,7 +104,7 @@ static void at_call(const gpuarena_driver *self, device_entry entry, int ends)
 
 /* ---- threads */
 
-/* A use of host memory after the free is to be seen, not suffered; streams have heaps from the second one on. */
+/* A use of host memory after its free is to be seen, not suffered; streams have heaps from the second one on. */
 static void made(gpuarena *arena)
 {
     device.host.keeps = 1;
@@ -116,7 +116,7 @@ static void time_passes(void) { sim_advance(device.machine, PAUSE_NS); }
 
 static void run_body(void) { run_line(bodies[schedule.current], ';'); }
 
-/* What was done last. */
+/* Prints the last steps. */
 static void told(void)
 {
     uint64_t first = schedule.steps > 60 ? schedule.steps - 60 : 0;

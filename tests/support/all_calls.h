@@ -1,4 +1,4 @@
-/* Every call on an arena that has a result: who is refused one is refused them all. It must not know why. */
+/* Every call on an arena that has a result: an arena that refuses one refuses them all. It must not know why. */
 #ifndef TESTS_ALL_CALLS_H
 #define TESTS_ALL_CALLS_H
 

@@ -1,5 +1,5 @@
-/* What a walk over an arena's blocks sees, and the sums that statistics must have at any time: by public calls alone.
-   It must not know devices, nor who asks. Included by script_world.h and space_pages.h. */
+/* A walk over an arena's blocks, and the sums that statistics must have at any time: by public calls alone. It must
+   not know devices, nor its callers. Included by script_world.h and space_pages.h. */
 #ifndef TESTS_ARENA_WALK_H
 #define TESTS_ARENA_WALK_H
 

@@ -1,7 +1,6 @@
-/* The contract of a CUDA device, asked of whoever claims to keep it: cases are scripts, a face is a way to make the
-   calls. It must not know what any case says, nor who is behind a face.
-   Included by test_sim_contract.c and test_cuda_contract.c; the cases are in tests/contract, whose README is the
-   language. */
+/* The contract of a CUDA device, asked of every implementation that claims to keep it: cases are scripts, a face is a
+   way to make the calls. It must not know the contents of any case, nor the implementation behind a face. Included by
+   test_sim_contract.c and test_cuda_contract.c; the cases are in tests/contract, whose README is the language. */
 #ifndef TESTS_CONTRACT_H
 #define TESTS_CONTRACT_H
 
@@ -14,16 +13,16 @@
 #include "stress/sim/engine.h"
 
 enum { MOST_DEVICES = 4, MOST_THINGS = 48, MOST_WORDS = 12, MOST_HANDLES = 16 };
-#define UNTOUCHED ((uint64_t)0x5EED00)           /* what outputs hold before a call */
+#define UNTOUCHED ((uint64_t)0x5EED00)           /* contents of outputs before a call */
 
-typedef struct step {                            /* as it is written, and what became of it */
+typedef struct step {                            /* its text, and its results */
     char        text[LINE_BYTES];
     char       *words[MOST_WORDS];               /* NULL behind the last */
     int         count;
-    char       *name;                            /* of what it makes; NULL: nothing */
+    char       *name;                            /* of the object that it makes; NULL: nothing */
     const char *code, *finding;                  /* expected; NULL: success, and none */
     uint64_t    finding_count;
-    char        kind;                            /* of what was made */
+    char        kind;                            /* of the object made */
     uint64_t    made, bytes;
     int         is_table;                        /* it called the driver table, or CUDA by name */
 } step;
@@ -37,8 +36,8 @@ typedef struct face {                            /* codes are the CUDA runtime's
     void (*select)(int device);                  /* makes it the runtime's current one */
     int  (*call)(step *at, int *code);           /* 1: it made a call that words cannot; else as below */
     int  (*has)(void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
-    const char *(*settle)(int code, int is_table);           /* after a call: what it left behind that it must not;
-                                                                NULL: nothing */
+    const char *(*settle)(int code, int is_table);           /* after a call: the state that it must not have left
+                                                                behind; NULL: nothing */
     void (*other)(const char *text);             /* a step of another process */
 } face;
 
@@ -98,7 +97,7 @@ static gpuarena_memory memory_of(char kind)
          : kind == 'a' ? GPUARENA_MEMORY_ASYNC : GPUARENA_MEMORY_DEVICE;
 }
 
-/* What a letter stands for in a row of verbs. 0: nothing. */
+/* The value that a letter stands for in a row of verbs. 0: none. */
 static int letter_value(char letter, uint64_t *value)
 {
     const step *at = world.verb;
@@ -166,10 +165,10 @@ static void parse(step *at, const char *text)
 }
 
 /* ---- calls: any function by its name, whose arguments are numbers and pointers: as words, in its own order. `&` is
-        an output, `&=VALUE,VALUE` one that holds these words of 8 bytes before, 'text' a text. What was looked up is
-        called by the name that it was given. `.memory.obtain` is an
-        entry of the driver table, which is its first argument; sim_* has the machine. On the machines that this runs
-        on numbers and pointers lie in registers, and a function leaves alone what it is given too much. */
+        an output, `&=VALUE,VALUE` one that holds these words of 8 bytes before, 'text' a text. A function that was
+        looked up is called by the name that it was given. `.memory.obtain` is an entry of the driver table, which is
+        its first argument; sim_* has the machine. On the machines that this runs on numbers and pointers lie in
+        registers, and a function ignores arguments beyond its own. */
 
 typedef int any_function(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 
@@ -226,7 +225,8 @@ static int made(step *at, char kind, uint64_t value)
     return 0;
 }
 
-/* What it makes is its first output, unless that held something before. */
+/* Calls a function by name. The object that the step makes is the first output, unless the output held something
+   before. */
 #if defined(__clang__)
 __attribute__((no_sanitize("function")))
 #endif
@@ -290,7 +290,7 @@ static void keep_handle(step *at, const void *handle)
 
 static int make(step *at);
 
-/* Makes the calls until one fails; what the first one makes is what the step makes. */
+/* Makes the calls until one fails; the object of the first one becomes that of the step. */
 static int make_all(step *at, const char *text)
 {
     char filled[LINE_BYTES], next[LINE_BYTES];
@@ -312,7 +312,7 @@ static int make_all(step *at, const char *text)
     return code;
 }
 
-/* 1: it is one of these. */
+/* Makes a call as a row of verbs tells. 1: the word is one of these verbs. */
 static int make_call(step *at, int *code)
 {
     char kind = at->words[1] ? base_of(at->words[1])->kind : '-';
@@ -332,7 +332,7 @@ static int make_call(step *at, int *code)
     return 0;
 }
 
-/* ---- what is told to the machine, and asked of it */
+/* ---- rules set for the machine, and questions to it */
 
 static sim_counters counters_of(int device)
 {
@@ -362,7 +362,7 @@ static sim_call kind_of(const char *name)
     return (sim_call)0;
 }
 
-/* A stream's number. */
+/* The number of a stream. */
 static int make_id(step *at)
 {
     int code;
@@ -371,7 +371,7 @@ static int make_id(step *at)
     return code;
 }
 
-/* What cudaMemPoolSetAttribute and cudaMemPoolTrimTo do to the device's own pool. */
+/* Makes the effects of cudaMemPoolSetAttribute and cudaMemPoolTrimTo on the device's own pool. */
 static void tell_rule(const char *rule, const char *bytes)
 {
     sim_device *device = &world.machine->devices[world.device];
@@ -385,7 +385,7 @@ static void tell_rule(const char *rule, const char *bytes)
     }
 }
 
-/* What went by since the last time, to a millisecond: calls take some of it. */
+/* Judges the time that went by since the last question, to a millisecond: calls take some of it. */
 static void ask_clock(const char *expected)
 {
     uint64_t now_ns = sim_now_ns(world.machine), since_ns = now_ns - world.marked_ns, slack_ns = 1000000;
@@ -412,8 +412,8 @@ static void ask_empty(void)
     }
 }
 
-/* X(verb, statement): what answers something puts it into `code`. A, P, S: a word as number, address, stream. `took`:
-   as `clock`, but exactly that, and nothing less. */
+/* X(verb, statement): a statement with a result puts it into `code`. A, P, S: a word as number, address, stream.
+   `took`: as `clock`, but exactly that, and nothing less. */
 #define A(word) value_of(at->words[word])
 #define P(word) ptr_of(at->words[word])
 #define S(word) ((gpuarena_stream)ptr_of(at->words[word]))
@@ -485,7 +485,7 @@ static int is_code(const char *expected, int code)
     return strcmp(expected, number) == 0 || (strncmp(name, "cudaError", 9) == 0 && strcmp(expected, name + 9) == 0);
 }
 
-/* All that a call which fails must leave as it was. */
+/* All state that a call which fails must leave unchanged. */
 typedef struct state { uint64_t figures[MOST_DEVICES][5]; } state;
 
 static state state_now(void)
@@ -552,7 +552,7 @@ static void refuse(step failing)
     make_and_judge(&failing);
 }
 
-/* 1, and the first word is gone, if it is this one. */
+/* Takes the first word away, if it is this one, and returns 1. */
 static int begins(step *at, const char *word)
 {
     if (!at->words[0] || strcmp(at->words[0], word)) return 0;
@@ -589,7 +589,7 @@ static void run_steps(const char *text)
 
 /* ---- cases */
 
-/* What stands behind NAME= in a case's options. */
+/* The value behind NAME= in a case's options. */
 static uint64_t option(const char *options, const char *name, uint64_t otherwise)
 {
     const char *found = strstr(options, name);
@@ -643,7 +643,7 @@ static int is_option(const char *word, size_t length)
     return (length == 8 && !strncmp(word, "only-sim", 8)) || (length == 11 && !strncmp(word, "not-runtime", 11));
 }
 
-/* Blames what no case of the contract has. */
+/* Blames parts that no case of the contract may have. */
 static void check_head(const script_case *self)
 {
     const char *word = strchr(self->title, '{');

@@ -1,5 +1,5 @@
-/* What tests of the libcudart substitute and of the CUDA driver table share: a simulated machine that serves all
-   calls. It must not know what is tested. Without the CUDA Toolkit they are skipped. */
+/* Shared parts of tests of the libcudart substitute and of the CUDA driver table: a simulated machine that serves all
+   calls. It must not know the subjects of tests. Without the CUDA Toolkit they are skipped. */
 #ifndef TESTS_CUDA_MACHINE_H
 #define TESTS_CUDA_MACHINE_H
 
@@ -20,7 +20,7 @@
 #include "sim_device.h"
 #include "stress/cudart/cudart.h"
 
-/* CHECK_CODE(call, cudaError..): what a call answers, by name. Evaluated once. */
+/* CHECK_CODE(call, cudaError..): the code that a call returns, by name. Evaluated once. */
 #define CHECK_CODE(call, expected) CHECK_STR(cudaGetErrorName(call), cudaGetErrorName(expected))
 #define CHECK_DONE(call) CHECK_CODE(call, cudaSuccess)
 
@@ -39,7 +39,7 @@ static inline void cudart_close(sim *machine)
     sim_destroy(machine);
 }
 
-/* Each test on a machine of its own: cudart_machine(), of devices of 1 GiB. */
+/* Tests, each on a machine of its own: cudart_machine(), of devices of 1 GiB. */
 typedef struct machine_test { void (*run)(void); uint32_t devices; const char *faults; } machine_test;
 
 static inline void machine_tests(const machine_test *tests, size_t count)

@@ -8,7 +8,8 @@
 #include <string.h>
 #include "gpuarena.h"
 
-enum { HOST_GUARD = 96, HOST_RUBBISH = 0xA5, HOST_FREED = 0x5F, HOST_RUBBISH_BYTES = 65536 };  /* at most so much */
+enum { HOST_GUARD = 96, HOST_RUBBISH = 0xA5, HOST_FREED = 0x5F, HOST_RUBBISH_BYTES = 65536 };  /* the most bytes that
+                                                                                                  begin as rubbish */
 
 typedef union host_header {                      /* before each block: its size, and the list of kept ones */
     struct { size_t bytes; union host_header *next; } tie;
@@ -18,7 +19,7 @@ typedef union host_header {                      /* before each block: its size,
 typedef struct host_memory {
     uint64_t bytes;                              /* in use */
     int    (*refuses)(size_t bytes);             /* 1: there is none. NULL: there always is */
-    int      keeps;                              /* 1: what is freed can be read until host_close, by one thread */
+    int      keeps;                              /* 1: freed memory can be read until host_close, by one thread */
     int      spoils;                             /* 1: and has become rubbish, which nobody may write */
     host_header *kept;
     const char *wrong;                           /* the latest illegal call; NULL: none */
@@ -56,7 +57,7 @@ static inline void host_free(void *memory, size_t bytes, void *user)
     self->kept = header;
 }
 
-/* The arena that is made by this has its host memory here. */
+/* Gives an arena of this configuration its host memory. */
 static inline void host_serve(host_memory *self, gpuarena_config *config)
 {
     config->host_alloc = host_alloc;
@@ -64,7 +65,7 @@ static inline void host_serve(host_memory *self, gpuarena_config *config)
     config->host_user = self;
 }
 
-/* Is it as the free left it? */
+/* Tells whether the block is as the free left it. */
 static inline int host_is_spoilt(const host_header *freed)
 {
     const char *bytes = (const char *)(freed + 1);
@@ -72,7 +73,7 @@ static inline int host_is_spoilt(const host_header *freed)
     return !count || (bytes[0] == HOST_FREED && memcmp(bytes, bytes + 1, count - 1) == 0);
 }
 
-/* Frees what was kept. What is wrong, or that some is left; NULL: nothing. */
+/* Frees the kept blocks. Returns the first trouble, or that some memory is left; NULL: neither. */
 static inline const char *host_close(host_memory *self)
 {
     while (self->kept) {

@@ -1,6 +1,5 @@
-/* What tests of passes share: an op stream made by hand, and policies that it goes through on a simulated device.
-   It must not know what is tested.
-   Included by test_runner.c and test_pass_*.c. */
+/* Shared parts of tests of passes: an op stream made by hand, and policies that it goes through on a simulated
+   device. It must not know the subjects of tests. Included by test_runner.c and test_pass_*.c. */
 #ifndef TESTS_PASS_BENCH_H
 #define TESTS_PASS_BENCH_H
 

@@ -1,10 +1,10 @@
-# Reads pictures for tests/*.t: a strict reader of XML, and what a figure says of its numbers.
-# It must not know what should be in a picture.
+# Reads pictures for tests/*.t: a strict reader of XML, and the numbers that a figure states. It must not know the
+# expected contents of a picture.
 # Used by, behind stress_run.pl: require './tests/support/pictures.pl'
 use strict;
 use warnings;
 
-# Text -> the elements in order, each { name, attribute => value .., text, depth }; dies with what is wrong.
+# Text -> the elements in order, each { name, attribute => value .., text, depth }; dies with the trouble.
 sub xml_elements {
     my ($text) = @_;
     my (@open, @all);

@@ -15,12 +15,12 @@ typedef struct snapshot {
     gpuarena_stats stats;
     arena_walk seen;
     uint64_t serial;
-    uint64_t effects;                            /* driver calls that may change what is free, and for whom */
+    uint64_t effects;                            /* driver calls that may change which memory is free, and for whom */
 } snapshot;
 
 static struct call_state {                       /* the call that is made */
-    int arena;                                   /* -1: none, and what fails is recorded for the thread alone */
-    int is_refused;                              /* the script says so: the state before is kept */
+    int arena;                                   /* -1: none, and a failure is recorded for the thread alone */
+    int is_refused;                              /* the script expects a refusal: the state before the call is kept */
     int is_inside;                               /* a callback's, in which no state can be looked at */
     int is_beside;                               /* something was done in the driver meanwhile: `within` */
     int is_pressed;                              /* config.pressure was called for it */
@@ -28,7 +28,7 @@ static struct call_state {                       /* the call that is made */
 } call;
 
 static struct {                                  /* every driver call fails in turn */
-    int is_on, code, is_strict;                  /* strict: the command that is struck says so */
+    int is_on, code, is_strict;                  /* strict: the command that is struck reports it */
     uint64_t length;
     device_entry entry;
 } turn;
@@ -63,7 +63,7 @@ static gpuarena *calling(int arena)
     return arena_at(arena);
 }
 
-/* ---- words: what a command is given, read by its form; what is special in it, it reads itself */
+/* ---- words: the operands of a command, read by its form; a command reads special ones itself */
 
 typedef struct words {
     reader in;
@@ -144,7 +144,7 @@ static device_entry read_entry(reader *in)
     return ENTRY_COUNT;
 }
 
-/* The size of an allocation, and what stands behind it. */
+/* Reads the size of an allocation, and the words behind it. */
 static void read_request(words *w)
 {
     reader *in = &w->in;
@@ -210,8 +210,8 @@ static const char *read_rest(reader *in)
 }
 
 /* Each letter of a form is a word: p a block NAME[+OFFSET], n a name, z a number, Z one that may be missing, s a
-   stream, d an arena that may be missing, h a share; r a request, c a capture, t the rest of the line; and what may
-   stand there: o `on STREAM`, O the same, else the null stream, a `to ARENA`. */
+   stream, d an arena that may be missing, h a share; r a request, c a capture, t the rest of the line. Optional
+   words: o `on STREAM`, O `on STREAM` or else the null stream, a `to ARENA`. */
 static void read_form(words *w, const char *form)
 {
     reader *in = &w->in;
@@ -257,7 +257,8 @@ static int has_scrub(int arena)
     return (int)config.scrub;
 }
 
-/* Its owner has it: on its stream, or on all. */
+/* The owner of a new block fills it, and uses it on its stream, or on all; with scrub=alloc it must be clear
+   before. */
 static void use_new(block_entry *block, int is_unused)
 {
     if (has_scrub(block->arena) & GPUARENA_SCRUB_ALLOC && !holds(block->ptr, block->bytes, 0))
@@ -346,7 +347,7 @@ static void run_inside(const char *text, const gpuarena *arena, int is_inside)
     world.arena = arena_was;
 }
 
-static struct {                                  /* what callbacks do; "": nothing */
+static struct {                                  /* actions of callbacks; "": nothing */
     char pressures[MOST_PRESSURES][WORD_BYTES];
     int pressure_count, pressure_at;             /* at: the next */
     char observer[CALLBACK_BYTES], within[CALLBACK_BYTES];
@@ -354,8 +355,8 @@ static struct {                                  /* what callbacks do; "": nothi
     int within_always;                           /* else in the next one alone */
 } callbacks;
 
-/* The arena wants memory: the next `pressure` says what is done, and ends with `retry`, if the allocation is to be
-   tried again. */
+/* Called when the arena wants memory: runs the commands of the next `pressure`. These end with `retry`, if the
+   allocation is to be tried again. */
 static int call_pressure(gpuarena *arena, const gpuarena_failure *failure, void *user)
 {
     char text[WORD_BYTES];
@@ -495,7 +496,8 @@ static void do_arena(words *w)                   /* arena [NAME] [under NAME] CO
     if (w->result) {
         if (made) blame("a failed creation wrote its output");
         holder->table = &device.table;           /* no arena's */
-        if (!threads.are_on) device.holder_count = world.arena_count = number;   /* else others may have come */
+        if (!threads.are_on) device.holder_count = world.arena_count = number;   /* other arenas may have been made
+                                                                                    since */
         return;
     }
     gpuarena_get_config(made, &config);
@@ -508,7 +510,7 @@ static void do_arena(words *w)                   /* arena [NAME] [under NAME] CO
     if (holder->held_peak > holder->ceiling) blame("creation held more than the limit");
 }
 
-/* Those that have ended have names no more. */
+/* Ended arenas lose their names. */
 static void bury_arenas(void)
 {
     for (int at = 0; at < world.arena_count; at++)
@@ -631,7 +633,7 @@ static void do_reset(words *w)                   /* reset [on STREAM] */
     count_freed(world.arena);
 }
 
-/* What is to be freed, before others have its addresses. */
+/* Takes the blocks that gpuarena_free_since is to free off the books, before other blocks have their addresses. */
 static void count_since(int arena, uint64_t mark, uint32_t tag)
 {
     gpuarena_block found;
@@ -642,7 +644,8 @@ static void count_since(int arena, uint64_t mark, uint32_t tag)
     }
 }
 
-static void do_since(words *w)                   /* since MARK [tag NAME] [on STREAM]: frees what came after it */
+static void do_since(words *w)                   /* since MARK [tag NAME] [on STREAM]: frees the blocks allocated
+                                                    after it */
 {
     uint32_t tag = take_word(&w->in, "tag") ? read_tag(&w->in) : 0;
     read_form(w, "O");
@@ -687,7 +690,7 @@ static gpuarena_result import_pages(share_entry *share)
     return result;
 }
 
-/* import SHARE: into the arena of the commands. What it maps has the contents of the block. */
+/* import SHARE: into the arena of the commands. The mapped memory has the contents of the block. */
 static void do_import(words *w)
 {
     share_entry *share = w->share;
@@ -770,7 +773,7 @@ static void do_mode(words *w)                    /* mode global|local|relaxed: t
 
 /* ---- threads: lines that begin with | */
 
-static void do_tell(words *w)                    /* tell NAME: what waits for it goes on */
+static void do_tell(words *w)                    /* tell NAME: threads that wait for it go on */
 {
     value_entry *told = value_of(w->name);
     if (!told->value) told->value = 1;
@@ -842,7 +845,7 @@ static void do_fail(words *w)
     else blame("too many faults");
 }
 
-/* lie KIND: see device_lie. lie free SIZE: what info answers. */
+/* lie KIND: see device_lie. lie free SIZE: the free bytes that info answers. */
 static void do_lie(words *w)
 {
     device.is_said |= !strcmp(w->name, "free");
@@ -850,7 +853,7 @@ static void do_lie(words *w)
     else if (!device_will_lie(w->name)) blame("what kind of lie?");
 }
 
-/* ---- what the script expects */
+/* ---- expectations of the script */
 
 static void do_expect(words *w)                  /* expect A = B, C <= D .. */
 {
@@ -863,7 +866,7 @@ static void do_expect(words *w)                  /* expect A = B, C <= D .. */
     } while (take_mark(&w->in, ",") && !place.trouble[0]);
 }
 
-/* asked SIZE SIZE ..: what obtain and create were asked for since the last `asked` */
+/* asked SIZE SIZE ..: the sizes requested of obtain and create since the last `asked` */
 static void do_asked(words *w)
 {
     int at = 0;
@@ -918,7 +921,7 @@ static void do_config(words *w)
 }
 
 /* ---- all commands. MAY_CHANGE: refused, it has done a part. NEEDS_LIVE: without the block it does nothing, once a
-   fault has struck its allocation. EXPECTS: it says what the script expects. ALONE: without a device. */
+   fault has struck its allocation. EXPECTS: it states an expectation of the script. ALONE: without a device. */
 
 enum { ASKS_MEMORY = 1, MAY_CHANGE = 2, PREDICTS = 4, NEEDS_LIVE = 8, ASKS_FIGURES = 16, EXPECTS = 32, ALONE = 64 };
 
@@ -928,7 +931,7 @@ enum { ASKS_MEMORY = 1, MAY_CHANGE = 2, PREDICTS = 4, NEEDS_LIVE = 8, ASKS_FIGUR
    which is 2 then, and awaits `done`. `reentrant NAME`: all calls of the arena, those with this block too, answer so.
    `pressure`: kept until the arena calls for memory, and with `always` then, too; with `retry` at its end the
    allocation is tried again. `unexport NAME`: all its exports end.
-   `spoil NAME` changes what a block contains, for tests of scripts. */
+   `spoil NAME` changes a block's contents, for tests of scripts. */
 #define COMMANDS(X) \
     X(in, "d", 0, world.arena = w->arena) \
     X(destroy, "d", 0, w->result = destroy_arena(w->arena)) \

@@ -1,6 +1,6 @@
-/* Files of cases: the lines of each, and what their variants have in each run. A case begins with `case TITLE`; what
-   stands before the first one is the beginning of each. It must not know what lines mean: who includes it runs them.
-   Included by script_files.h and contract.h. */
+/* Files of cases: the lines of each, and the values of their variants in each run. A case begins with `case TITLE`;
+   lines before the first one begin each case. It must not know the meaning of lines: the program that includes it
+   runs them. Included by script_files.h and contract.h. */
 #ifndef TESTS_SCRIPT_CASES_H
 #define TESTS_SCRIPT_CASES_H
 
@@ -23,8 +23,8 @@ typedef struct script_case {
     int numbers[MOST_LINES], line_count;
 } script_case;
 
-/* Runs it with the values that its variants have now, and blames what is wrong. 0: it is not for this program. The
-   note stands behind the title. */
+/* Runs the case with the present values of its variants, and blames the first trouble. 0: the case is not for this
+   program. The note stands behind the title. */
 static int run_values(const script_case *self, char note[NOTE_BYTES]);
 
 /* The text with each $NAME replaced. */
@@ -38,7 +38,7 @@ static void put_values(char line[LINE_BYTES], const script_case *self, const cha
     }
 }
 
-/* With the values that the variants have now; `shown` tells them. One line of TAP. */
+/* Runs the case with the present values of its variants, which `shown` lists. Prints one line of TAP. */
 static void run_variant(const script_case *self, const char *shown)
 {
     char note[NOTE_BYTES] = "";
@@ -55,7 +55,7 @@ static void run_variant(const script_case *self, const char *shown)
     if (place.trouble[0]) printf("#   %s\n", place.trouble);
 }
 
-/* Every combination of what `with` lists. */
+/* Runs the case with every combination of the values that `with` lists. */
 static void run_case(script_case *self)
 {
     char shown[WORD_BYTES * 2];

@@ -11,7 +11,7 @@
 #include "stress/sim/memory.h"
 
 /* X(NAME, member, kind, bytes, answer): the entries of the driver table. The kind's parameters are those of
-   stress/sim/entries.h; bytes: what a fault `above` goes by; answer: where no fault strikes. */
+   stress/sim/entries.h; bytes: the size that a fault `above` goes by; answer: where no fault strikes. */
 #define DEVICE_SERVED(X) \
     X(info, memory.info, memory_info, 0, made_info(self, kind, free_bytes, total_bytes)) \
     X(obtain, memory.obtain, memory_obtain, bytes, made_obtain(self, kind, ptr, bytes, stream)) \
@@ -40,7 +40,7 @@
     X(from_page, fd.from_page, fd_from_page, 0, device.real.fd.from_page(self, page, fd)) \
     X(to_page, fd.to_page, fd_to_page, 0, made_to_page(self, fd, page)) \
     X(peer, peer, device_peer, 0, device.real.peer(self, number))
-/* And those that a fault leaves something to do. Calls on memory come first. */
+/* The served entries, and those in which a fault leaves work to do. Calls on memory come first. */
 #define DEVICE_TABLE(X) \
     X(give_back, memory.give_back, , , ) DEVICE_SERVED(X) \
     X(event_destroy, events.destroy, , , ) X(exchange_mode, capture.exchange_mode, , , )
@@ -61,7 +61,7 @@ static const char *const device_entries[] = {
 enum { DEVICE_FAULTS = 4, DEVICE_ASKED = 256, DEVICE_ARENAS = 16 };
 enum { CODE_UNLOADING = SIM_UNLOADING, CODE_LOST = SIM_ILLEGAL_ADDRESS };
 enum { MODE_RELAXED = 2 };                       /* cudaStreamCaptureModeRelaxed */
-/* Of the next obtain; but that the next destroy failed, or that no page begins at what the next reserve gives. */
+/* The lie that comes next: of obtain; of destroy, that it failed; of reserve, an address at which no page begins. */
 typedef enum device_lie { LIE_NONE, LIE_NULL, LIE_MISALIGNED, LIE_OVERLAP, LIE_WRAP, LIE_DESTROYED, LIE_RESERVE,
                           LIE_COUNT } device_lie;
 static const char *const device_lies[] = { "", "null", "misaligned", "overlap", "wrap", "destroyed", "reserve" };
@@ -94,7 +94,7 @@ static struct {
     uint64_t host_refused;                       /* the size of the request for host memory that was struck last;
                                                     0: as much was given since */
     device_lie lie;                              /* to come */
-    uint64_t said_free;                          /* what info answers as free, if is_said */
+    uint64_t said_free;                          /* the free bytes that info answers, if is_said */
     int is_said;
     uint64_t imported;                           /* the handle of another's memory that was had last; 0: none */
     uint64_t open_count;                         /* of segments */
@@ -108,26 +108,26 @@ static struct {
     const char *wrong;                           /* the first call that no arena may make */
 } device;
 
-/* What runs scripts' threads, where something does: tests/schedule. */
+/* The runner of scripts' threads, if there is one: tests/schedule. */
 static struct {
     int are_on;                                  /* threads run: nothing is exact */
-    int has_reset;                               /* one has freed what others may just have had */
-    int ran;                                     /* 1: they have ended: what they did is counted */
-    int is_known;                                /* 1: so far all was as in an order before, and is audited */
+    int has_reset;                               /* one has freed blocks that other threads may just have got */
+    int ran;                                     /* 1: they have ended: their actions are counted */
+    int is_known;                                /* 1: so far this order equals an earlier one, which was audited */
     uint64_t seed;                               /* of their order */
     void (*at)(const gpuarena_driver *self, device_entry entry, int ends);   /* in each driver call */
-    void (*made)(gpuarena *arena);               /* there is a new arena */
+    void (*made)(gpuarena *arena);               /* after each creation of an arena */
     void (*wait)(const void *thing, const char *name), (*wake)(const void *thing);
-    void (*run)(char *const *texts, int count);  /* to the end of all */
+    void (*run)(char *const *texts, int count);  /* runs all threads to their ends */
     int (*repeats)(uint64_t seed);               /* 1: an order before has the same plan */
-    void (*told)(void);                          /* says what was done, behind a case that failed */
+    void (*told)(void);                          /* prints the actions, behind a case that failed */
     uint32_t held;                               /* entries, a bit each, of which a call waits: `hold` */
     uint64_t distinct;                           /* orders that there were */
 } threads;
 
 static void device_blame(const char *what) { if (!device.wrong) device.wrong = what; }
 
-/* Counts a call. Not 0: what it answers instead of being made. */
+/* Counts a call. Not 0: the code that is returned instead of making the call. */
 static int device_enter(device_entry entry, uint64_t bytes)
 {
     int code = 0;
@@ -150,7 +150,7 @@ static int device_enter(device_entry entry, uint64_t bytes)
 
 /* ---- who holds how much */
 
-/* An arena is going to be made, under that of another number, or none (-1). */
+/* An arena is about to be made, under the arena of another number, or under none (-1). */
 static void device_await_arena(int parent)
 {
     device.holders[device.holder_count++] = (device_holder){ NULL, parent, 0, 0, 0, UINT64_MAX };
@@ -168,7 +168,8 @@ static int device_holder_of(const gpuarena_driver *self)
     return -1;
 }
 
-/* A call begins, which may say that the device is lost. Not 0: what it answers instead of being made. */
+/* A call begins, which may say that the device is lost. Not 0: the code that is returned instead of making the
+   call. */
 static int device_begin(const gpuarena_driver *self, device_entry entry, uint64_t bytes)
 {
     if (threads.at) threads.at(self, entry, 0);
@@ -184,7 +185,7 @@ static int device_begin(const gpuarena_driver *self, device_entry entry, uint64_
     return code;
 }
 
-/* It ends; what it answers. */
+/* A call ends with this code. */
 static int device_end(const gpuarena_driver *self, device_entry entry, int code)
 {
     if (threads.at) threads.at(self, entry, 1);
@@ -207,7 +208,7 @@ static void device_take(const gpuarena_driver *self, uint64_t bytes)
     if (!bytes || (bytes % SIM_GRANULE && !device.small_sizes)) device_blame("a size that is no multiple of 2 MiB");
 }
 
-/* ---- what entries do that is not the machine's own */
+/* ---- entries that answer otherwise than the machine */
 
 static int made_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
 {
@@ -216,7 +217,7 @@ static int made_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t
     return code;
 }
 
-/* Once. */
+/* A lie is told once. */
 static int device_lies_as(device_lie lie)
 {
     int does = device.lie == lie;
@@ -224,7 +225,7 @@ static int device_lies_as(device_lie lie)
     return does;
 }
 
-/* A range that no device should give. */
+/* A range that no device should return. */
 static int lied_obtain(void **ptr, uint64_t bytes)
 {
     uint64_t address = device.lie == LIE_MISALIGNED ? ((uint64_t)1 << 50) + 64
@@ -263,10 +264,10 @@ static int made_destroy(const gpuarena_driver *self, uint64_t page, uint64_t byt
     return !code && device_lies_as(LIE_DESTROYED) ? SIM_UNKNOWN : code;
 }
 
-/* The page of an address that lies inside of one, after `lie reserve`. */
+/* The address of the page in which an address lies: after `lie reserve` ranges begin inside of a page. */
 static void *page_of(void *address) { return bench_at(address, 0 - bench_number(address) % SIM_GRANULE); }
 
-/* After `lie reserve` the address lies inside of what is reserved, at no multiple of a page. */
+/* After `lie reserve` the address lies inside the reserved range, at no multiple of a page. */
 static int made_reserve(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment)
 {
     int code = device.real.vm.reserve(self, address, bytes, alignment);
@@ -274,14 +275,14 @@ static int made_reserve(const gpuarena_driver *self, void **address, uint64_t by
     return code;
 }
 
-/* What a call that has, or gives up, something answers: it is counted if that is so. */
+/* Counts an object that a call made or gave up, unless the call failed. */
 static int counted(uint64_t *count, int by, int code)
 {
     if (!code) *count += (uint64_t)by;
     return code;
 }
 
-/* A driver that is unloading may answer so, and has taken it all the same. */
+/* A driver that is unloading may answer so, and has taken the memory even so. */
 static int device_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
                             gpuarena_stream stream)
 {
@@ -302,8 +303,8 @@ static int device_event_destroy(const gpuarena_driver *self, void *event)
     return device_end(self, ENTRY_event_destroy, code ? code : device.real.events.destroy(self, event));
 }
 
-/* The mode is made relaxed, and inside of that, by calls that wait, once more: what is put back there is relaxed. It
-   is put back though the call answers that it failed, and an arena does not ask what that call answers. */
+/* The arena makes the mode relaxed, and calls that wait do so once more inside of that: they put relaxed back. The
+   mode is put back even if the call returns a failure; an arena ignores the result of that call. */
 static int device_exchange_mode(const gpuarena_driver *self, int *mode)
 {
     int is_put_back = device.mode_depth == 2 || (device.mode_depth == 1 && *mode != MODE_RELAXED);
@@ -322,7 +323,8 @@ static int made_to_page(const gpuarena_driver *self, int fd, uint64_t *page)
     return code;
 }
 
-/* An entry is counted, may fail, and answers else. On both sides of it lie the faults, and whoever runs threads. */
+/* Makes the function of an entry: the call is counted, and may fail. The faults stand on both sides of it, and so
+   does the runner of threads. */
 #define X(name, member, kind, bytes_asked, answer) \
     static int device_##name ENTRY_##kind \
     { \
@@ -334,7 +336,7 @@ DEVICE_SERVED(X)
 
 static uint64_t device_standing_clock(const gpuarena_driver *self) { return (void)self, (uint64_t)5; }
 
-/* No fault of the interpreter's own walks. */
+/* Host memory is refused by faults, but never in the interpreter's own walks. */
 static int device_host_refuses(size_t bytes) { return !device.is_walked && device_enter(ENTRY_host, bytes); }
 
 /* ---- its life */
@@ -349,7 +351,7 @@ static void device_wrap(void)
 #undef X
 }
 
-/* The first of so many on a machine. */
+/* Opens a machine of `count` devices, of which scripts use the first. */
 static void device_open(uint64_t capacity_bytes, uint64_t count)
 {
     sim_config config = { 0, 0, 0, NULL, NULL, 0, 0 };
@@ -359,7 +361,7 @@ static void device_open(uint64_t capacity_bytes, uint64_t count)
     memset(&device, 0, sizeof device);
     device.machine = bench.machine;
     device.host.refuses = device_host_refuses;
-    device.host.keeps = device.host.spoils = !TAP_SANITIZED; /* a sanitizer sees by itself what is used when freed */
+    device.host.keeps = device.host.spoils = !TAP_SANITIZED; /* a sanitizer itself sees uses of freed memory */
     device.real = bench.driver;
     device.real.per_thread = (gpuarena_stream)(intptr_t)2;
     device_wrap();
@@ -374,7 +376,7 @@ static int device_without(const char *what)
     return bench_without(&device.table, what);
 }
 
-/* 0: there is no such lie. */
+/* Sets the lie of this name. 0: there is no such lie. */
 static int device_will_lie(const char *name)
 {
     device.lie = LIE_COUNT;
@@ -389,7 +391,7 @@ static sim_counters device_counters(void)
     return counters;
 }
 
-/* After all arenas have ended. NULL: nothing is left. */
+/* To be called after all arenas have ended. Returns the first thing that is left; NULL: nothing is. */
 static const char *device_left(void)
 {
     if (host_close(&device.host)) return host_close(&device.host);

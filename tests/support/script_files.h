@@ -10,7 +10,7 @@
 
 enum { MOST_TURNS = 1000 };
 
-static char lines_now[MOST_LINES][LINE_BYTES];   /* the case's, with the values that its variants have now */
+static char lines_now[MOST_LINES][LINE_BYTES];   /* lines of the case, with the present values of its variants */
 
 static void set_turn(uint64_t nth)
 {
@@ -18,7 +18,8 @@ static void set_turn(uint64_t nth)
     if (turn.is_on && device.machine && !device.has_turn++) device.faults[device.fault_count++] = meant;
 }
 
-/* Lines | are threads', || those of the one before: they run side by side, and what comes behind waits for all. */
+/* Lines with | are threads; lines with || go on with the thread above. Threads run side by side, and the command
+   behind them waits for all. */
 static char thread_texts[4][8 * LINE_BYTES];
 static int thread_count;
 
@@ -88,10 +89,10 @@ static void read_turn(const char *text)
     if (!at_end(&in)) blame("`turn ENTRY CODE [once|twice|ever] [strict]` is expected");
 }
 
-/* Run number nth, to its end. 1: a call was struck. */
+/* Runs the turn or order of number nth, to its end. 1: a call was struck. */
 static int run_turn(const script_case *self, uint64_t nth)
 {
-    enum { FAIL_AMONG = 14 };                    /* in orders: the first so many calls */
+    enum { FAIL_AMONG = 14 };                    /* in orders a fault strikes one of the first FAIL_AMONG calls */
     threads.seed = nth;
     threads.is_known = self->orders && nth;
     run_once(self, self->orders ? 1 + nth / 4 % FAIL_AMONG : nth);
@@ -105,9 +106,9 @@ static int run_turn(const script_case *self, uint64_t nth)
     return struck;
 }
 
-/* The case is run once; or until none of its calls is left that could fail; or in so many orders of its threads, in
-   which calls fail by their number; but for orders of which the plan says that they are as one before.
-   GPUARENA_SCHEDULE=N: in this order alone, behind order 0, which says how long orders are. */
+/* Runs the case once; or until none of its calls is left that could fail; or in `orders` orders of its threads, in
+   which calls fail by their number. An order whose plan equals that of an earlier one is left out.
+   GPUARENA_SCHEDULE=N: runs this order alone, behind order 0, which shows the length of orders. */
 static void run_turns(const script_case *self)
 {
     char text[LINE_BYTES];
@@ -143,7 +144,7 @@ static int run_values(const script_case *self, char note[NOTE_BYTES])
 
 /* ---- files */
 
-/* The scripts that are named, or those of the folders with a part in their names, or all. */
+/* Runs the scripts that are named, or those of the folders with a part in their names, or all. */
 static void run_scripts(const char *const *folders, size_t folder_count, int argc, char **argv)
 {
     for (int at = argc > 1; at < argc; at++) {

@@ -7,7 +7,7 @@
 
 static int is_long;                              /* a long repetition: one command in 16 is followed by an audit */
 
-/* ---- one command, and what it answers */
+/* ---- one command, and its result */
 
 typedef struct outcome {
     gpuarena_result result;
@@ -57,8 +57,8 @@ static gpuarena_result result_of_code(int code)
     }
 }
 
-/* `strict`: what is struck says so, but for what frees, and where the driver may be asked again, or the host has
-   given what it was asked for again. */
+/* `strict`: a command that is struck reports it. Exceptions are frees, and commands for which the driver may be asked
+   again, or the host has granted a second request. */
 static int must_fail(const outcome *made)
 {
     int is_memory = turn.code == SIM_OUT_OF_MEMORY, by_host = made->struck[ENTRY_host] && device.host_refused;
@@ -68,8 +68,9 @@ static int must_fail(const outcome *made)
         || (made->traits & ASKS_FIGURES && made->struck[ENTRY_info]);
 }
 
-/* While driver calls fail in turn: whether a call may answer this, after the fault or with it. Of threads, what asks
-   for nothing does not meet others' faults, and others may have what is asked for. */
+/* While driver calls fail in turn: tells whether a call may have this result, after the fault or with it. A thread's
+   call that requests nothing meets no faults of other threads, and other threads may have the memory that a request
+   needs. */
 static int is_allowed_in_turn(const outcome *made)
 {
     gpuarena_result result = made->result;
@@ -89,7 +90,8 @@ static int is_allowed_in_turn(const outcome *made)
 static void judge_unchanged(const snapshot *before, const snapshot *after)
 {
     const gpuarena_stats *was = &before->stats, *is = &after->stats;
-    if (was->pressure_count != is->pressure_count || call.is_beside) return;     /* a callback did what it likes */
+    if (was->pressure_count != is->pressure_count || call.is_beside) return;     /* a callback may have changed
+                                                                                    anything */
     if (before->seen.live_digest != after->seen.live_digest || was->alloc_count - was->free_count
         != is->alloc_count - is->free_count) blame("a refused call changed a live block");
     if (before->effects != after->effects) return;
@@ -98,7 +100,7 @@ static void judge_unchanged(const snapshot *before, const snapshot *after)
         blame("a refused call changed something");
 }
 
-/* A call that failed has undone what it did, unless the driver refused that, too. */
+/* A call that failed has undone its changes, unless the driver refused that, too. */
 static void judge_undone(const outcome *made)
 {
     static const device_entry undoing[] = { ENTRY_destroy, ENTRY_unmap, ENTRY_release, ENTRY_give_back };
@@ -132,7 +134,8 @@ static void judge_refusal(const outcome *made)
 {
     gpuarena_failure failure, of_thread;
     int misuse = is_misuse(made->result);
-    if (callbacks.observer[0] && !call.is_inside) return;    /* what its calls were refused was recorded later */
+    if (callbacks.observer[0] && !call.is_inside) return;    /* refusals of the observer's own calls were recorded
+                                                                later */
     gpuarena_last_failure(NULL, &of_thread);
     if (made->traits & PREDICTS && !misuse && !is_exact()) return;       /* it is not recorded */
     if (call.arena < 0 || !is_exact()) {
@@ -222,7 +225,7 @@ static void run_one(const char *text)
     else run_served(text);
 }
 
-/* The text for this number of a range or repetition, which `i` and $i stand for; index: how many went before. */
+/* The text for this number of a range or repetition, for which `i` and $i stand; index: how many went before. */
 static void put_number(char to[LINE_BYTES], const char *text, uint64_t i, uint64_t index)
 {
     char number[24];
@@ -291,11 +294,12 @@ static void run_command(const char *text)
     text += strspn(text, " \t");
     if (!*text || place.trouble[0]) return;
     if (!run_range(text)) run_one(text);
-    int is_known = (turn.is_on && !turn_struck()) || threads.is_known;       /* the same as in a turn before */
+    int is_known = (turn.is_on && !turn_struck()) || threads.is_known;       /* nothing differs from an earlier
+                                                                                turn */
     if (device.machine && !is_known && is_exact() && (!is_long || world.op % 16 == 0)) audit();
 }
 
-/* Commands, one behind the other. */
+/* Runs commands, one after the other. */
 static void run_line(const char *text, char separator)
 {
     char command_text[LINE_BYTES];
@@ -309,7 +313,7 @@ static void run_line(const char *text, char separator)
 
 /* ---- the end */
 
-/* What lives is freed, and arenas end. */
+/* Frees live blocks, and ends arenas. */
 static void end_arenas(int is_judged)
 {
     for (int stage = 0; stage < 2; stage++)
@@ -323,7 +327,7 @@ static void end_arenas(int is_judged)
         }
 }
 
-/* The end of every case: nothing is left. */
+/* Ends a case: nothing may be left. */
 static void end_world(void)
 {
     device.fault_count = 0;
@@ -333,13 +337,13 @@ static void end_world(void)
     if (!device.machine || place.trouble[0]) return;
     if (device.wrong) blame("%s", device.wrong);
     uint64_t refused = device.struck[ENTRY_give_back] + device.struck[ENTRY_destroy] + device.struck[ENTRY_unmap];
-    int may_leave = !world.arena_count && refused;           /* creation failed, and could not undo what it did */
+    int may_leave = !world.arena_count && refused;           /* creation failed, and could not undo its changes */
     if (device_left() && !(may_leave && !host_close(&device.host))) blame("at the end: %s", device_left());
     if (sim_finding_count(device.machine)) blame("the judge: %s", sim_finding(device.machine, 0));
     if (!world.expected && !turn_struck()) blame("the case expects nothing");
 }
 
-/* After a failure, too: no arena outlives its device. */
+/* Ends the world of a case, after a failure, too: no arena outlives its device. */
 static void drop_world(void)
 {
     end_arenas(0);

@@ -1,5 +1,5 @@
-/* The text of scripts: commands of a line, words, numbers, expressions, and the first thing that is wrong with its
-   place. It must not know what commands and names mean. Included by script_world.h and script_cases.h. */
+/* The text of scripts: commands of a line, words, numbers, expressions, and the first trouble with its place. It must
+   not know the meaning of commands and names. Included by script_world.h and script_cases.h. */
 #ifndef TESTS_SCRIPT_TEXT_H
 #define TESTS_SCRIPT_TEXT_H
 
@@ -27,7 +27,7 @@ static void blame(const char *format, ...)
     va_end(values);
 }
 
-/* What a name stands for. 0: there is nothing of this name. */
+/* The value that a name stands for. 0: nothing has this name. */
 static int name_value(const char *name, uint64_t *value);
 
 static void skip_spaces(reader *in)
@@ -41,7 +41,7 @@ static int at_end(reader *in)
     return *in->at == '\0';
 }
 
-/* The next word, up to a space, a comma or a colon; or what stands between quotes. "": there is none. */
+/* The next word, up to a space, a comma or a colon; or the text between quotes. "": there is none. */
 static const char *next_word(reader *in, char word[WORD_BYTES])
 {
     size_t length = 0;
@@ -135,7 +135,7 @@ static uint64_t read_name(reader *in)
     return value;
 }
 
-/* With a sign before it, less than 0 as two's complement. */
+/* Reads a sum that may have a sign before it; below 0 it is in two's complement. */
 static uint64_t read_factor(reader *in)
 {
     skip_spaces(in);
@@ -187,7 +187,7 @@ static uint64_t read_sum(reader *in)
 
 /* ---- `left = right`, or with another sign; both sides may be sums */
 
-/* Reads a sign and what stands to the right of it; 1: it holds. */
+/* Reads a sign and the sum to the right of it; 1: the relation holds. */
 static inline int read_relation(reader *in, uint64_t left, uint64_t *right)
 {
     static const char *const signs[] = { "!=", "<=", ">=", "=", "<", ">" };

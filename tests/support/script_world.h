@@ -1,6 +1,6 @@
-/* What a script's commands work on: arenas, streams, blocks, capture sets, and the figures that names stand for; and
-   what must be true after every command. It must not know how commands are written: script_calls.h does.
-   Included by script_calls.h. */
+/* The objects of a script's commands: arenas, streams, blocks, capture sets, and the figures that names stand for;
+   and the conditions that must hold after every command. It must not know how commands are written: script_calls.h
+   does. Included by script_calls.h. */
 #ifndef TESTS_SCRIPT_WORLD_H
 #define TESTS_SCRIPT_WORLD_H
 
@@ -16,8 +16,8 @@ typedef struct arena_entry {
     char name[NAME_BYTES];
     gpuarena *ptr;
     int is_over, has_pressure;
-    uint64_t alloc_count, free_count;            /* what commands of threads got and freed */
-    int is_uncounted;                            /* others may have been freed or refused by one call */
+    uint64_t alloc_count, free_count;            /* allocations and frees by commands of threads */
+    int is_uncounted;                            /* other blocks may have been freed or refused by one call */
 } arena_entry;
 typedef struct block_entry {
     char name[NAME_BYTES];
@@ -30,11 +30,11 @@ typedef struct share_entry {                     /* an export, and one import of
     char name[NAME_BYTES];
     gpuarena_shared shared;
     void *ptr;                                   /* of the import; NULL: there is none */
-    int block, arena;                            /* the number of what is exported, and who imports */
+    int block, arena;                            /* the number of the exported block, and of the importing arena */
 } share_entry;
 typedef struct value_entry { char name[NAME_BYTES]; uint64_t value; } value_entry;
 
-/* An action that an observer was told of, and what its arena had reserved then. */
+/* An action that an observer was told of, and the reserved bytes of its arena at that moment. */
 typedef struct told_action { gpuarena_action action; uint64_t reserved; } told_action;
 
 typedef struct stream_entry { gpuarena_stream handle; int is_made, is_captured; } stream_entry;
@@ -42,7 +42,8 @@ typedef struct stream_entry { gpuarena_stream handle; int is_made, is_captured; 
 static struct {
     block_entry blocks[4096];
     stream_entry streams[MOST_STREAMS];          /* 0 is none */
-    arena_entry arenas[DEVICE_ARENAS];           /* what stands above is cleared as far as it was used: clear_world */
+    arena_entry arenas[DEVICE_ARENAS];           /* the members above are cleared as far as they were used:
+                                                    clear_world */
     int arena_count, arena;                      /* arena: that of commands which name none */
     share_entry shares[16];
     set_entry sets[16];
@@ -52,7 +53,7 @@ static struct {
     told_action told[MOST_ACTIONS];
     int is_observed;                             /* new arenas are */
     int told_count, acted_from, acted_to;        /* from, to: those of the latest `acted` */
-    uint64_t owner, op, expected, released;      /* expected: how often the script said what it expects */
+    uint64_t owner, op, expected, released;      /* expected: how often the script stated an expectation */
 } world;
 
 static void clear_world(void)
@@ -64,7 +65,7 @@ static void clear_world(void)
 
 /* ---- names */
 
-/* NULL: there is none of this name. */
+/* Finds an entry by its name. NULL: there is none. */
 static void *find_entry(void *entries, size_t size, int count, const char *name)
 {
     char *at = (char *)entries + size * (size_t)count;
@@ -72,7 +73,7 @@ static void *find_entry(void *entries, size_t size, int count, const char *name)
     return NULL;
 }
 
-/* The same, or a new one. */
+/* Finds the entry of this name, or makes a new one. */
 static void *take_entry(void *entries, size_t size, int *count, size_t most, const char *name)
 {
     char *entry = find_entry(entries, size, *count, name);
@@ -93,7 +94,7 @@ static share_entry *find_share(const char *name) { return FIND(share, name); }
 static value_entry *value_of(const char *name) { return TAKE(value, name); }     /* 0 if it is new */
 static void set_value(const char *name, uint64_t value) { value_of(name)->value = value; }
 
-/* Its number; -1: there is none. */
+/* The number of the arena of this name; -1: there is none. */
 static int arena_of(const char *name)
 {
     const arena_entry *found = FIND(arena, name);
@@ -188,7 +189,7 @@ static int action_value(const char *number, const char *name, uint64_t *value)
     return found_value(&told->action.block, name, value);
 }
 
-/* A bit for each device that may use it. */
+/* A bit for each device that may use the block. */
 static uint64_t devices_of(const block_entry *block)
 {
     uint64_t devices = 0;
@@ -247,7 +248,7 @@ static int share_value(const char *share_name, const char *name, uint64_t *value
     return 0;
 }
 
-/* No fault of host memory is for the interpreter's own walks. */
+/* Walks without faults of host memory, since the walk is the interpreter's own. */
 static arena_walk walk_now(const gpuarena *arena)
 {
     device.is_walked = 1;
@@ -276,7 +277,7 @@ static int constant_value(const char *name, uint64_t *value)
     return 0;
 }
 
-/* By entry: calls, or how many of them a fault answered. */
+/* The calls of one entry, or how many of them a fault answered. */
 static int calls_value(const uint64_t counts[ENTRY_COUNT + 1], const char *name, uint64_t *value)
 {
     for (int at = 0; at <= ENTRY_COUNT; at++) FIGURE(device_entries[at], counts[at])
@@ -324,7 +325,7 @@ static int name_value(const char *name, uint64_t *value)
     return stats_value(arena_now(), name, value) || constant_value(name, value);
 }
 
-/* ---- what must be true after every command */
+/* ---- conditions that must hold after every command */
 
 static const char *wrong_walk(const gpuarena *arena, const gpuarena_stats *stats, const arena_walk *seen)
 {
@@ -380,7 +381,7 @@ static int holds(const void *ptr, uint64_t bytes, uint64_t owner)
     return sim_verify(device.machine, 0, ptr, bytes, owner, &bad);
 }
 
-/* A live block has the contents that it was given. */
+/* Judges that a live block has the contents that it was given. */
 static void judge_contents(const block_entry *block)
 {
     if (block->live && !block->is_unwatched && !holds(block->ptr, block->bytes, block->owner))

@@ -1,5 +1,5 @@
-/* Tests in C that set up their arenas by commands of scripts; tests/README.md has the language.
-   It must not know what is tested. */
+/* Tests in C that set up their arenas by commands of scripts; tests/README.md has the language. It must not know the
+   subjects of tests. */
 #ifndef TESTS_SCRIPTED_H
 #define TESTS_SCRIPTED_H
 
@@ -13,7 +13,7 @@ static inline void script(const char *text)
     if (!CHECK_MSG(!place.trouble[0], "%s%s", text, place.trouble)) exit(tap_done());
 }
 
-/* What lives is freed, arenas end, and nothing is left. */
+/* Frees live blocks, ends arenas, and checks that nothing is left. */
 static inline void script_end(void)
 {
     world.expected++;

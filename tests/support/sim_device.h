@@ -1,6 +1,5 @@
-/* What tests of the simulated device share: a sim of one configuration, calls on its table, counters at hand.
-   It must not know what is tested.
-   Included by test_sim_*.c. */
+/* Shared parts of tests of the simulated device: a sim of one configuration, calls on its table, counters at hand. It
+   must not know the subjects of tests. Included by test_sim_*.c. */
 #ifndef TESTS_SIM_DEVICE_H
 #define TESTS_SIM_DEVICE_H
 
@@ -90,7 +89,7 @@ static inline int bench_without(gpuarena_driver *table, const char *group)
     return 1;
 }
 
-/* What device 0 still has, once all arenas have ended; NULL: nothing. */
+/* The kind of memory that device 0 still has, once all arenas have ended; NULL: none. */
 static inline const char *bench_left(const sim *machine)
 {
     sim_counters counters;

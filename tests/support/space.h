@@ -1,6 +1,6 @@
 /* A program of arena calls as data, run on a simulated machine under any configuration text, and judged after each
-   call: limit, overlap, contents, order of streams, sums, refusals. "": all well; else the first thing that was not.
-   It must not know the implementation, nor where programs come from. Included by test_space.c and what it prints. */
+   call: limit, overlap, contents, order of streams, sums, refusals. "": all well; else the first trouble. It must not
+   know the implementation, nor where programs come from. Included by test_space.c and by the tests that it prints. */
 #ifndef TESTS_SPACE_H
 #define TESTS_SPACE_H
 
@@ -8,7 +8,7 @@
 #include "space_judge.h"
 #include "space_streams.h"
 
-/* ---- what each tag has */
+/* ---- statistics of each tag */
 
 /* Blocks with a number that is not gpuarena_tag's count as those without a tag. */
 static inline gpuarena_tag_stats *space_sum(int tag)
@@ -21,7 +21,7 @@ static inline void space_raise(uint64_t *peak, uint64_t value)
     if (value > *peak) *peak = value;
 }
 
-/* Whether the driver's pool may hold memory that the arena has given back: a wait for that has failed. */
+/* Tells whether the driver's pool may hold memory that the arena has given back: a wait for that has failed. */
 static inline int space_pool_lags(void)
 {
     gpuarena_stats stats;
@@ -30,7 +30,7 @@ static inline int space_pool_lags(void)
     return stats.event_error_count != 0;
 }
 
-/* Adds up what is live, and raises the peaks to that. */
+/* Adds up live blocks, and raises the peaks to these sums. */
 static inline void space_recount(void)
 {
     space.live_bytes = 0;
@@ -46,8 +46,8 @@ static inline void space_recount(void)
         space_raise(&sum->live_peak_bytes, sum->live_bytes);
 }
 
-/* With debug=guard a block has a mapping of its own, which it begins (dedicated) or ends, as far as its alignment
-   allows. The page behind is not mapped, nor are the addresses of the latest freed blocks. */
+/* Judges a block with debug=guard: it has a mapping of its own, at whose begin (dedicated) or end it lies, as far as
+   its alignment allows. The page behind is not mapped, nor are the addresses of the latest freed blocks. */
 static inline void space_guard(const shadow_block *block, int is_dedicated, uint64_t alignment)
 {
     const shadow_range *own = &space.mapped;
@@ -62,7 +62,7 @@ static inline void space_guard(const shadow_block *block, int is_dedicated, uint
     if (!shadow_enter(own->address, own->bytes)) space_blame("too many segments");
 }
 
-/* The block is no more. Guarded addresses are remembered for a while. */
+/* Removes the block from the shadow. Guarded addresses are remembered for a while. */
 static inline void space_drop(shadow_block *block)
 {
     shadow_range *guarded = space.config.debug == GPUARENA_DEBUG_GUARD ? shadow_segment(block->address) : NULL;
@@ -111,7 +111,7 @@ static inline void space_audit_tags(const gpuarena_stats *stats)
 
 /* ---- refusals */
 
-/* With debug the driver may lack memory though the books do not: what it rounds up to is not in them. */
+/* With debug the driver may lack memory though the books do not: the bytes by which it rounds up are not in them. */
 static inline int space_is_by_rounding(gpuarena_reason reason)
 {
     return space.config.debug && (reason == GPUARENA_REASON_DRIVER_REFUSED || reason == GPUARENA_REASON_HEADROOM);
@@ -124,7 +124,7 @@ static inline int space_is_by_alignment(const gpuarena_request *request, gpuaren
         && request->alignment_bytes && space.obtained_address % request->alignment_bytes;
 }
 
-/* A call that the world refused: was there a way? */
+/* A call was refused for want of memory: judges by sums whether it could have been served. */
 static inline void space_judge(const gpuarena_request *request, uint64_t refused)
 {
     gpuarena_stats stats;
@@ -146,7 +146,8 @@ static inline void space_judge(const gpuarena_request *request, uint64_t refused
                          request->bytes);
 }
 
-/* A call fails for want of host memory if that failed, and nothing else did. */
+/* A call returns HOST_MEMORY only if a request for host memory failed. On plain devices such a failure gives no other
+   result than HOST_MEMORY or OUT_OF_MEMORY. */
 static inline void space_judge_host(gpuarena_result result)
 {
     int is_other = space.plain && result && result != GPUARENA_OUT_OF_MEMORY && space.host_fails;
@@ -156,7 +157,7 @@ static inline void space_judge_host(gpuarena_result result)
 
 /* ---- the calls */
 
-/* What the block occupies now. In a quiet program nothing but its size tells, until somebody looks. */
+/* Finds the bytes that the block occupies. In a quiet program only its size tells, until somebody looks. */
 static inline void space_measure(shadow_block *block, int looks)
 {
     gpuarena_block found;
@@ -181,7 +182,7 @@ static inline void space_access(const shadow_block *block, int stream)
     if (space.busy && space.op % 2) space_must(sim_work(space.machine, 0, space_enter(stream), block->bytes % 40000));
 }
 
-/* The stream that the block is ready behind uses it; on a plain device the host alone does. */
+/* The stream behind whose work the block is ready uses the block; on a plain device the host alone does. */
 static inline void space_fill(shadow_block *block)
 {
     sim_fill(space.machine, 0, space_ptr(block), block->bytes, block->owner);
@@ -221,16 +222,17 @@ static inline void space_audit(int whole)
     if (gpuarena_check(space.arena, message, sizeof message)) space_blame("check: %s", message);
 }
 
-/* ---- what is cleared */
+/* ---- cleared memory */
 
-/* As far as it is held still. */
+/* Cleared memory is clear, as far as the arena still holds it. */
 static inline void space_verify_clear(uint64_t address, uint64_t bytes)
 {
     if (sim_holds(space.machine, 0, (const void *)(uintptr_t)address, bytes) && !space_holds(address, bytes, 0))
         space_blame("what is cleared is not");
 }
 
-/* Does new memory begin with what one of the latest blocks held? That is foreign, and scrub is to prevent it. */
+/* Counts new memory that begins with the contents of one of the latest blocks: foreign data, which scrub is to
+   prevent. */
 static inline void space_look_foreign(uint64_t address, uint64_t bytes)
 {
     uint64_t owner = space.owner > SPACE_LATEST ? space.owner - SPACE_LATEST : 1;
@@ -241,7 +243,7 @@ static inline void space_look_foreign(uint64_t address, uint64_t bytes)
     if (space.config.scrub != GPUARENA_SCRUB_OFF) space_blame("new memory holds what was another's");
 }
 
-/* A call that has to clear may fail because a driver call has: then the same again, without faults. */
+/* A call that has to clear may fail because a driver call has: then it is made again, without faults. */
 static inline int space_is_uncleared(gpuarena_result result)
 {
     if (!result || !(space.config.scrub & GPUARENA_SCRUB_FREE) || !space.struck) return 0;
@@ -254,14 +256,15 @@ static inline int space_is_uncleared(gpuarena_result result)
     if (clears_) space_blame(name " fails"); \
 } while (0)
 
-/* Managed memory is the driver's alone to grant: no figure tells what it has, but all devices' and the host's. */
+/* Managed memory is the driver's alone to grant: no figure tells its limits, except those of all devices and the
+   host. */
 static inline int space_is_the_drivers(const gpuarena_request *request)
 {
     return space.config.backing == GPUARENA_BACKING_MANAGED
         && request->bytes > SIM_HOST_BYTES + shadow.device_bytes - space_held();
 }
 
-/* The op's slot; and what tag it has. */
+/* The op's slot; and its tag. */
 static inline shadow_block *space_block(const space_op *op)
 {
     int slot = op->slot, empty = op->kind == SPACE_ALLOC, tried = 0;
@@ -291,7 +294,7 @@ static inline int space_relieve(gpuarena *arena, const gpuarena_failure *failure
     return 1;
 }
 
-/* An allocation as a thread makes it, perhaps with the thread's tag. */
+/* An allocation by a thread, perhaps with the thread's tag. */
 typedef struct space_call {
     const space_op *op;
     gpuarena_request request;
@@ -351,14 +354,14 @@ static inline void space_admit(const space_op *op, const gpuarena_request *reque
     if (space.config.scrub & GPUARENA_SCRUB_ALLOC) space_verify_clear(block->address, block->held);
     for (uint64_t at = 0, share = block->bytes / 4; at + share <= block->bytes && at < 4 * share; at += share)
         space_look_foreign(block->address + at, share);
-    if (op->flags & SPACE_UNUSED && !block->set) {   /* so that no work of its own is to be waited for */
+    if (op->flags & SPACE_UNUSED && !block->set) {   /* so that nothing waits for work of its own */
         space_drop(block);
         SPACE_CLEARS("free", gpuarena_free(space.arena, ptr, GPUARENA_ANY_STREAM));
     } else space_fill(block);
 }
 
-/* What can_alloc said before, and what alloc answers. No estimate knows the memory of plans, what draining makes room
-   for, or, with debug, what the driver has rounded up to. */
+/* Judges the result of alloc by the earlier answer of can_alloc. No estimate knows the memory of plans, room that
+   draining makes, or, with debug, the bytes by which the driver has rounded up. */
 static inline void space_judge_estimate(const gpuarena_request *request, gpuarena_result can, gpuarena_result result,
                                         int drains)
 {
@@ -403,7 +406,8 @@ static inline void space_do_alloc(const space_op *op)
 /* The program's last look at a block, which goes on a stream that is behind its work. 0: it cannot be. */
 static inline int space_leave(shadow_block *block, int stream)
 {
-    int own = block->own == SPACE_ANY || block->is_orphan;       /* the arena alone knows what that is behind */
+    int own = block->own == SPACE_ANY || block->is_orphan;       /* the arena alone knows the work that is to end
+                                                                    first */
     if (stream == SPACE_ANY ? !space_wait() : stream == SPACE_OWN ? !own && !space_behind(block, block->own)
                                                                   : !space_behind(block, stream)) return 0;
     space_verify(block, block->bytes);
@@ -420,7 +424,7 @@ static inline void space_do_free(const space_op *op)
     uint64_t held = space_held();
     if (block->set) stream = space_stream_of_set(block, op->stream);
     if (stream == SPACE_NOBODY || !space_leave(block, stream)) return;
-    if (op->flags & SPACE_SCOPED) (void)gpuarena_tag_scope(space.tags[1]);       /* which is nothing to a free */
+    if (op->flags & SPACE_SCOPED) (void)gpuarena_tag_scope(space.tags[1]);       /* which must not affect a free */
     SPACE_CLEARS("free", gpuarena_free(space.arena, ptr, space_enter(stream)));
     (void)gpuarena_tag_scope(0);
     if (space.config.scrub & GPUARENA_SCRUB_FREE) space_verify_clear(bench_number(ptr), block->held);
@@ -438,7 +442,7 @@ static inline void space_do_mark(const space_op *op)
     space.marked[at] = space.owner;
 }
 
-/* All younger than the mark go, of one tag or of any. */
+/* Frees all blocks younger than the mark, of one tag or of any. */
 static inline void space_do_since(const space_op *op)
 {
     int mark = op->slot % SPACE_MARKS, tag = space_tag(op);
@@ -470,7 +474,7 @@ static inline void space_do_use(const space_op *op)
     }
     block->named |= space_bit(stream);
     if (!result) return;
-    block->named = 0;                            /* what the arena does not know the program orders */
+    block->named = 0;                            /* the program orders uses that the arena is not told of */
     block->stream = stream;
     block->behind = space_bit(stream);
     block->is_orphan = 0;
@@ -582,7 +586,8 @@ static inline void space_do_plan(const space_op *op)
     space.arena->plans.moved_count = 0;
 }
 
-/* A stream ends behind which another is, and what it has is freed on it before, or lives on. */
+/* Ends a stream, whose blocks are freed on it before, or go to an heir that is behind its work; another stream may
+   take its place. Where there is no stream, one begins. */
 static inline void space_do_renew(const space_op *op)
 {
     int stream = op->stream, heir = space_usable_from(op->slot);
@@ -600,7 +605,7 @@ static inline void space_do_renew(const space_op *op)
     if (!(op->flags & SPACE_STAY)) space_begin_stream(stream, op->bytes % 2 != 0);
 }
 
-/* As all work is done, and no call fails, nothing keeps the longest free run from being served. */
+/* All work is done, and no call fails, so nothing keeps the longest free run from being served. */
 static inline void space_do_longest(const space_op *op)
 {
     gpuarena_stats stats;
@@ -663,7 +668,7 @@ static inline void space_heal(void)
     space.struck = space.small;
 }
 
-/* An op that is no fault, with what is judged on small devices. */
+/* Runs an op that is no fault, with the judgements for small devices. */
 static inline void space_step(const space_op *op)
 {
     pages_state before = { .mapped = 0 };
@@ -707,7 +712,7 @@ static inline int space_open(uint64_t device_bytes, const char *text, char detai
     gpuarena_failure failure;
     sim_config machine = { 2, device_bytes, 0, NULL, NULL, 0, 0 };
     sim_bench bench = bench_open(&machine);
-    (void)sim_pool_chunk(bench.machine, 0, SIM_GRANULE);     /* so that held is what was asked for */
+    (void)sim_pool_chunk(bench.machine, 0, SIM_GRANULE);     /* so that the bytes held are those requested */
     memset(&space, 0, sizeof space);
     memset(&shadow, 0, sizeof shadow);
     space.machine = bench.machine;
@@ -744,7 +749,7 @@ static inline int space_open(uint64_t device_bytes, const char *text, char detai
     return 0;
 }
 
-/* What is in force is the same again: its text, read, makes an arena of the same text. */
+/* The text of the configuration in force, read again, makes an arena that has this text, too. */
 static inline void space_judge_text(void)
 {
     char text[1024], again[1024];
@@ -781,8 +786,8 @@ static inline void space_close(void)
     sim_destroy(space.machine);
 }
 
-/* Runs it. The first trouble, or "". thorough: the check of all books after every op; else nobody asks for figures
-   for a while, now and then, and peaks are exact all the same. */
+/* Runs the program. Returns the first trouble, or "". thorough: the check of all books after every op; else nobody
+   asks for figures for a while, now and then, and peaks must be exact even so. */
 static inline const char *space_run(uint64_t device_bytes, const char *text, const space_op *ops, size_t count,
                                     int thorough)
 {

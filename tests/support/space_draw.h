@@ -1,6 +1,5 @@
 /* Random programs of calls, each like some of the things that programs do: rows tell which ops there are, how often,
-   and of which figures.
-   It must not know what they will meet. Included by test_space.c. */
+   and with which figures. It must not know the state in which ops run. Included by test_space.c. */
 #ifndef TESTS_SPACE_DRAW_H
 #define TESTS_SPACE_DRAW_H
 
@@ -13,7 +12,7 @@ static uint64_t draw(uint64_t bound) { return splitmix64_next(&draw_state) % bou
 
 #include "space_text.h"
 
-/* What programs are like; each has about half of it. A bit for each name. */
+/* Traits of programs; each has about half of them. A bit for each name. */
 static const char *const draw_likes[] = {
     "faults", "host_faults", "limits", "release", "aligned", "streams", "rival", "flags", "large", "huge", "alike",
     "resize", "calm", "tags", "marks", "threads", "heaps", "misuse", "captures", "any", "ends", "long", "frees",
@@ -22,7 +21,8 @@ enum { DRAW_ALIKE = 1 << 10, DRAW_HEAPS = 1 << 16, DRAW_RECIPES = 1 << 23 };
 
 /* ---- figures as text: of the terms between the bars one, as often as its weight tells
        [WEIGHTx] LOW[-HIGH] [<LOW[-HIGH]] [~BY]: between LOW and HIGH, shifted to the left, and up to BY more or less
-   A figure has a unit, K, M or G, or is a letter: what draw_named tells; or @, one of the program's streams. */
+   A figure has a unit, K, M or G, or is a letter: the value that draw_named tells; or @, one of the program's
+   streams. */
 
 static uint64_t draw_named[26];
 static uint32_t draw_streams;                    /* a bit for each */
@@ -65,7 +65,7 @@ static uint64_t draw_term(const char *at)
 
 static uint64_t draw_number(const char *values) { return draw_term(draw_choice(values)); }
 
-/* Behind a text one of the values; terms in braces are drawn. */
+/* Returns one of the values that stand behind a text; terms in braces are drawn. */
 static void draw_words(char text[DRAW_TEXT], const char *values)
 {
     size_t length = strlen(text);
@@ -82,7 +82,7 @@ static void draw_words(char text[DRAW_TEXT], const char *values)
 
 enum { DRAW_ROWS = 200, DRAW_TABLES = 24, DRAW_CALLS = 16 };
 
-/* An op, or ops of a recipe one after the other; or, where the share is 0, what else is set in ops of a kind. */
+/* An op, or ops of a recipe one after the other; or, where the share is 0, further settings of ops of a kind. */
 typedef struct draw_row {
     uint64_t share;                              /* of all; in a recipe: how many times */
     space_kind kind;                             /* KINDS: any */
@@ -139,7 +139,7 @@ static const draw_table *draw_table_of(const char *name)
     return NULL;
 }
 
-/* NAME=VALUE, or NAME=VALUE,VALUE.. */
+/* Reads NAME=VALUE, or NAME=VALUE,VALUE.. */
 static void draw_take(draw_row *row, char *name)
 {
     char *value = strchr(name, '='), *next;
@@ -161,7 +161,7 @@ static void draw_take(draw_row *row, char *name)
     }
 }
 
-/* Of how many ops a row's are: a number, or 0 for `also` and `maybe`. */
+/* The share of a row, in ops: a number, or 0 for `also` and `maybe`. */
 static uint64_t draw_share(const char *word)
 {
     char *end;
@@ -208,7 +208,7 @@ static void draw_set(space_op *op, const draw_row *row)
     if (row->call_count) op->slot = row->calls[draw(row->call_count)];
 }
 
-/* All rows; x is a slot of this recipe, i the number of the repetition. */
+/* Makes the ops of all rows; x is a slot of this recipe, i the number of the repetition. */
 static size_t draw_recipe(space_op *ops, const draw_table *recipe)
 {
     size_t made = 0;
@@ -227,7 +227,7 @@ static size_t draw_recipe(space_op *ops, const draw_table *recipe)
     return made;
 }
 
-/* One of the rows; p and q are streams. How many ops. */
+/* Makes the ops of one row; p and q are streams. Returns how many. */
 static size_t draw_some(space_op *ops, const draw_table *table, uint64_t like)
 {
     const draw_row *chosen = table->rows;
@@ -250,7 +250,7 @@ static size_t draw_some(space_op *ops, const draw_table *table, uint64_t like)
     return 1;
 }
 
-/* So many ops, or some more; no fault behind a fault. */
+/* Draws a number of ops, or some more; no fault behind a fault. */
 static size_t draw_ops(space_op *ops, size_t most, const draw_table *table, uint64_t like)
 {
     size_t count = 0;
@@ -319,7 +319,8 @@ static size_t draw_odd_ops(space_op *ops, const draw_shape *shape, uint64_t like
     return made;
 }
 
-/* At most `most`. The steps' streams are all, or few; the first steps may have one stream where others have two. */
+/* Makes at most `most` ops. The steps' streams are all, or few; the first steps may have one stream where others have
+   two. */
 static size_t draw_steps(space_op *ops, size_t most, uint64_t like, int crossed)
 {
     static space_op steps[STEP_KINDS][STEP_MOST];

@@ -1,6 +1,6 @@
-/* The shadow of a program on one device: live blocks, segments, what others hold; and the proof, by sums alone, that
-   a request could be served. It must share no code with the header: it goes by the contracts.
-   Included by space_state.h and test_threads_torture.c. */
+/* The shadow of a program on one device: live blocks, segments, memory of other users; and the proof, by sums alone,
+   that a request could be served. It must share no code with the header: it goes by the contracts. Included by
+   space_state.h and test_threads_torture.c. */
 #ifndef TESTS_SPACE_FIT_H
 #define TESTS_SPACE_FIT_H
 
@@ -14,7 +14,7 @@ enum { SHADOW_SLOTS = 64, SHADOW_MOST = 192,     /* slots: that most programs ha
 #define SHADOW_GRANULE ((uint64_t)2 << 20)
 
 typedef struct shadow_block {                    /* address 0: the slot is empty */
-    uint64_t address, bytes, held, owner;        /* held: what it occupies, as gpuarena_lookup tells */
+    uint64_t address, bytes, held, owner;        /* held: the bytes it occupies, as gpuarena_lookup tells */
     int stream, own, tag;                        /* behind the work of which stream it may be used; of its
                                                     allocation; tag: a place of SPACE_TAGS */
     uint32_t behind, named;                      /* streams that are behind that already; that a capture named */
@@ -87,7 +87,7 @@ static inline int shadow_overlaps(const shadow_block *one)
     return 0;
 }
 
-/* ---- what is held that cannot go */
+/* ---- held memory that cannot go */
 
 /* Bytes of segments with a live block. */
 static inline uint64_t shadow_busy(void)
@@ -118,7 +118,7 @@ static inline uint64_t shadow_most_kept(const gpuarena_config *config)
     return shadow_busy() + shadow_paged(config->page_bytes);
 }
 
-/* Whether, when `kept` stays, `more` can be had within limit, headroom and device. */
+/* Tells whether, if `kept` stays, `more` can be had within limit, headroom and device. */
 static inline int shadow_has(const gpuarena_config *config, uint64_t kept, uint64_t more)
 {
     return kept <= shadow.limit && more <= shadow.limit - kept
@@ -177,7 +177,7 @@ static inline const char *shadow_way(const gpuarena_config *config, const gpuare
     return NULL;
 }
 
-/* Whether so much can be reserved. */
+/* Tells whether these bytes can be reserved. */
 static inline int shadow_may_reserve(const gpuarena_config *config, uint64_t held, uint64_t bytes)
 {
     uint64_t whole = config->page_bytes ? config->page_bytes : SHADOW_GRANULE;

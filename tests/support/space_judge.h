@@ -1,8 +1,8 @@
-/* What holds after each call. On plain devices, without events, where segments are all and what is free is quiet: why
-   a request is refused is known from the ledger alone. On small devices, which have large handles all the same: a
-   call that is refused has changed nothing, though a driver call failed, once or from some on; and all handles add
-   up. In every arena: what a free of a pointer that is none answers, and what is counted. It must share no code with
-   the header: it goes by the contracts. Included by space.h. */
+/* The judgement of each call. On plain devices, without events, where segments are all and free memory is quiet: why
+   a request is refused is known from the ledger alone. On small devices, which have large handles even so: a call
+   that is refused has changed nothing, though a driver call failed, once or from some on; and all handles add up. In
+   every arena: results of frees of invalid pointers, and counts. It must share no code with the header: it goes by
+   the contracts. Included by space.h. */
 #ifndef TESTS_SPACE_JUDGE_H
 #define TESTS_SPACE_JUDGE_H
 
@@ -12,15 +12,15 @@
 
 /* ---- plain devices */
 
-/* Another process and the headroom apart, the driver would give so much beside what is kept. */
+/* Apart from another process and the headroom, the driver would grant these bytes beside the memory that is kept. */
 static inline int plain_device_has(uint64_t kept, uint64_t bytes)
 {
     return bytes <= space.largest_bytes
         && kept + bytes + shadow.rival_bytes + space.config.headroom_bytes <= shadow.device_bytes;
 }
 
-/* Whether the reason is true: of a request for so many bytes, for which `need` more were to be obtained. refused: how
-   often the driver had refused before. */
+/* Tells whether the reason is true, of a request for so many bytes, for which `need` more were to be obtained.
+   refused: how often the driver had refused before. */
 static inline int plain_is_true(const gpuarena_failure *failure, uint64_t bytes, uint64_t need, uint64_t refused)
 {
     uint64_t busy = shadow_busy(), cached = space_held() - space.live_bytes;
@@ -64,7 +64,8 @@ static inline int plain_fits(const gpuarena_request *request)
         && shadow_gap(shadow_up(request->bytes, space.config.alignment), shadow_alignment(&space.config, request));
 }
 
-/* What is held went from `before` to what it is now, down to `keep` at most, and what the call said. */
+/* The bytes held fell from `before` to their present value, at most down to `keep`, and the call returned the
+   difference. */
 static inline void plain_judge_trim(uint64_t before, uint64_t keep, uint64_t released)
 {
     uint64_t held = space_held();
@@ -90,7 +91,7 @@ static inline int small_gives_back(const space_op *op)
         || space.arena->paged.spare_pages > space.arena->paged.spare_count;
 }
 
-/* gives_back: what small_gives_back said before. Where what was had could not be given back, it is there still. */
+/* gives_back: the earlier answer of small_gives_back. Memory that could not be given back is there still. */
 static inline void small_judge_refusal(const pages_state *before, const pages_state *after, int gives_back)
 {
     const gpuarena_stats *was = &before->stats, *is = &after->stats;
@@ -123,7 +124,7 @@ static inline void small_judge(const pages_state *before, int gives_back)
     if (space.result) small_judge_refusal(before, &after, gives_back);
 }
 
-/* ---- frees of what is no block */
+/* ---- frees of invalid pointers */
 
 /* An address to free, by chance: 0 inside of a live block; 1, 2 in a segment, or shortly behind; 3 in another arena's
    memory, or behind; else anywhere. 0: there is none such. */
@@ -137,8 +138,8 @@ static inline uint64_t space_wrong_address(int whose, uint64_t chance)
     return range->address + chance * 256 % (range->bytes + SHADOW_GRANULE);
 }
 
-/* What a free of it answers; *around: the live block, where it is in one. Pages and guarded blocks lie in addresses
-   that the shadow does not know: there the memory may be free. */
+/* The result that a free of the address must have; *around: the live block, if it lies in one. Pages and guarded
+   blocks lie in addresses that the shadow does not know: there the memory may be free. */
 static inline gpuarena_result space_classify(uint64_t address, const shadow_block **around)
 {
     *around = NULL;
@@ -194,7 +195,7 @@ static inline void space_close_other(void)
     if (gpuarena_destroy(space.other)) space_blame("destroy of the other arena fails");
 }
 
-/* ---- what is counted */
+/* ---- counts */
 
 static inline const char *space_wrong_counts(const gpuarena_stats *stats)
 {

@@ -1,6 +1,6 @@
-/* Paged ranges from inside: which page backs what, which handles are spare, and so the state that a call which fails
-   must leave as it was; figures that few looks find. The implementation is private here.
-   It must not know what is tested. Included by space_state.h. */
+/* Paged ranges from inside: which page backs which addresses, which handles are spare, and so the state that a call
+   which fails must leave unchanged; figures that few looks find. The implementation is private here. It must not know
+   the subjects of tests. Included by space_state.h. */
 #ifndef TESTS_SPACE_PAGES_H
 #define TESTS_SPACE_PAGES_H
 
@@ -24,7 +24,8 @@ typedef struct pages_state {
     gpuarena__handle spare[64];
 } pages_state;
 
-/* Which page backs what; *idle: how many have their handle inside one free block, counted page by page. */
+/* A hash of which page backs which addresses; *idle: how many have their handle inside one free block, counted page
+   by page. */
 static inline uint64_t pages_mapped(const gpuarena *arena, uint64_t *idle)
 {
     uint64_t hash = 0, page = arena->paged.page_bytes;
@@ -62,7 +63,7 @@ static inline pages_state pages_look(const sim *machine, const gpuarena *arena)
     return state;
 }
 
-/* Whether some spare handle was not spare before. */
+/* Tells whether some spare handle was not spare before. */
 static inline int pages_have_new_spare(const pages_state *before, const pages_state *after)
 {
     for (uint32_t at = 0, old; at < after->spare_count && at < COUNT(after->spare); at++) {
@@ -91,7 +92,7 @@ static inline void pages_walk(const gpuarena *arena, gpuarena__seen *seen)
     if (run.size) seen->page_count += gpuarena__pages_outside(arena, &run, seen);
 }
 
-/* The longest free block, or what is idle where pages move, by a walk over all blocks. */
+/* The longest free block, or the idle bytes where pages move, by a walk over all blocks. */
 static inline uint64_t pages_longest(const gpuarena *arena)
 {
     gpuarena__seen seen = { 0, 0, 0, 0 };
@@ -101,7 +102,7 @@ static inline uint64_t pages_longest(const gpuarena *arena)
     return seen.longest > count ? seen.longest : count;
 }
 
-/* The first thing that differs, of what a failure must not change; "": nothing does. Addresses without memory may
+/* The first difference in the state that a failure must not change; "": there is none. Addresses without memory may
    have been reserved: they cost nothing, and the next request has them. */
 static inline const char *pages_differ(const pages_state *before, const pages_state *after)
 {

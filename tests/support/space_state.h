@@ -1,5 +1,5 @@
 /* The state of a program of arena calls: ops as data, the simulated machine, and a driver that watches the limit in
-   every call on memory. It must not know what is done with them. Included by space.h. */
+   every call on memory. It must not know the uses of these. Included by space.h. */
 #ifndef TESTS_SPACE_STATE_H
 #define TESTS_SPACE_STATE_H
 
@@ -16,8 +16,8 @@ enum { SPACE_STREAMS = 4,                           /* that most programs have: 
        SPACE_MARKS = 4, SPACE_TAGS = 4, SPACE_GUARDED = 256,
        SPACE_LATEST = 32, SPACE_LOOK = 256,
        SPACE_OWN_TAG = SPACE_TAGS - 1 };            /* the place of a number that is not gpuarena_tag's */
-/* Which programs a device is for, by its size, up to: streams of all kinds, and captures; paged memory, looked into
-   after each call; segments whose books are known to the byte, without events. */
+/* The largest device for each kind of programs: of streams of all kinds, and captures; of paged memory, inspected
+   after each call; of segments whose books are known to the byte, without events. */
 #define SPACE_BUSY  MIB(48)
 #define SPACE_SMALL MIB(100)
 #define SPACE_PLAIN MIB(500)
@@ -25,15 +25,16 @@ enum { SPACE_STREAMS = 4,                           /* that most programs have: 
 enum { SPACE_ROOM = 4, SPACE_TAG = 8, SPACE_SCOPED = 32, SPACE_UNUSED = 64,
        SPACE_ELSEWHERE = 128,                       /* another thread allocates */
        SPACE_NEXT = 256 };                          /* the next slot that is empty, or taken, from this one on */
-/* Of a fault: its code is SIM_UNKNOWN, or a capture's; every later call fails too; only the next op meets it. */
+/* Flags of a fault: its code is SIM_UNKNOWN, or a capture's; every later call fails too; only the next op meets
+   it. */
 enum { SPACE_UNKNOWN = 1, SPACE_LASTING = 2, SPACE_BRIEF = 4, SPACE_CAPTURING = 8,
        SPACE_HOST = SIM_CALL_KINDS + 1 };           /* its slot: host memory fails, for as long as it lasts */
-/* Of streams, captures, graphs and sets. */
+/* Flags of streams, captures, graphs and sets. */
 enum { SPACE_KEEP = 1,                              /* blocks live on */
        SPACE_STAY = 2,                              /* no other stream takes the place at once */
        SPACE_FORK = 4,                              /* a second stream is captured too */
        SPACE_LAUNCH = 8, SPACE_DROP = 16 };
-/* What an op is, and what does it: space_do_CALL. X(name, call) */
+/* Each kind of op, and the function that runs it: space_do_CALL. X(name, call) */
 #define SPACE_ALL_KINDS(X) \
     X(ALLOC, alloc)      /* into an empty slot, bytes, aligned, on a stream */ \
     X(FREE, free)        /* this and the next two: of a slot that is taken, else nothing */ \
@@ -43,7 +44,7 @@ enum { SPACE_KEEP = 1,                              /* blocks live on */
     X(PEAKS, peaks)      /* peaks begin again */ \
     X(WORK, work)        /* bytes: nanoseconds that the GPU works on the stream */ \
     X(PASS, pass)        /* bytes: nanoseconds that the host does nothing */ \
-    X(RIVAL, rival)      /* bytes: what another process holds from now on, at most what is free */ \
+    X(RIVAL, rival)      /* bytes: memory of another process from now on, at most the free bytes */ \
     X(FAULT, fault)      /* slot: kind of driver call; alignment: which of the next fails */ \
     X(LARGEST, largest)  /* bytes: from now on the device obtains no more at once */ \
     X(MISUSE, misuse)    /* bytes: of a free, where; slot: of whom: space_wrong_address */ \
@@ -75,17 +76,17 @@ typedef struct space_stream {
     uint64_t begun_by;                           /* the thread that began the capture */
 } space_stream;
 
-/* What captures allocate; its number is the arena's. */
+/* The set into which captures allocate; its number is the arena's. */
 typedef struct space_set {
     uint64_t id;                                 /* 0: there is none */
     uint32_t used, launched;                     /* streams whose work used it; of its graphs' latest launch */
 } space_set;
 
 typedef struct space_graph { void *handle; int set; } space_graph;
-/* What captures in progress freed. stream: on which one, or NOBODY: for none yet. */
+/* A block that was freed in a capture in progress. stream: on which one, or NOBODY: for none yet. */
 typedef struct space_freed { uint64_t address, bytes; int set, stream; } space_freed;
 
-/* What happened: counts alone. */
+/* Counts of events in a program. */
 typedef struct space_tally {
     uint64_t alloc_count, fail_count, foreign_count, small_count, compared_count, fired_count, stuck_count;
     uint64_t launch_count, ended_count, let_go_count, relieved_count;
@@ -113,13 +114,13 @@ typedef struct space_state {
     uint64_t largest_bytes;                      /* that the device obtains at once */
     uint64_t obtained_address;                   /* by the latest allocation, of the driver; 0: by none */
     int host_fails;
-    uint64_t marks[SPACE_MARKS], marked[SPACE_MARKS];        /* what gpuarena_mark said; the youngest block then */
+    uint64_t marks[SPACE_MARKS], marked[SPACE_MARKS];        /* answers of gpuarena_mark; the youngest block then */
     uint32_t tags[SPACE_TAGS];                   /* [0]: none */
     gpuarena_tag_stats sums[SPACE_TAGS];
     uint64_t live_bytes, live_peak_bytes;
     uint64_t asked_bytes;                        /* of the driver, and not given back */
     shadow_range mapped;                         /* by the last call of vm.map that succeeded */
-    shadow_range guarded[SPACE_GUARDED];         /* what the latest freed blocks had, with debug=guard */
+    shadow_range guarded[SPACE_GUARDED];         /* memory of the latest freed blocks, with debug=guard */
     uint64_t guarded_count;
     void *rival;
     uint64_t op;
@@ -131,7 +132,7 @@ typedef struct space_state {
     uint64_t places;                             /* a sum over all addresses that were handed out */
     space_op fault;                              /* that the next op alone meets; else its kind is not SPACE_FAULT */
     gpuarena_result result;                      /* of an op that may be refused */
-    uint64_t last_mark;                          /* what gpuarena_mark said last: later blocks lie behind it */
+    uint64_t last_mark;                          /* the latest answer of gpuarena_mark: later blocks lie behind it */
     space_tally tally;
     int relieves;                                /* an allocation is in progress, and there is a pressure callback */
     char trouble[400];
@@ -140,13 +141,13 @@ typedef struct space_state {
 static space_state space;
 #define space_blame(...) tap_keep(space.trouble, sizeof space.trouble, __VA_ARGS__)
 
-/* What the program itself does with streams is legal. */
+/* The program's own call on streams must be legal. */
 static inline void space_must(int code)
 {
     if (code) space_blame("the program's own call answers %d", code);
 }
 
-/* What the device holds; with debug, whose blocks are no whole granules, without what it rounds up to. */
+/* The bytes that the device holds; with debug, whose blocks are no whole granules, without those of rounding up. */
 static inline uint64_t space_held(void)
 {
     sim_counters counters;
@@ -209,7 +210,7 @@ static inline int space_map ENTRY_vm_map
     return code;
 }
 
-/* Time passes while it is asked for: an arena that waits by the clock asks again and again. */
+/* Time passes with each question: an arena that waits by the clock asks again and again. */
 static inline uint64_t space_now_ns(const gpuarena_driver *self)
 {
     sim_advance(space.machine, 20000);

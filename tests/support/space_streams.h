@@ -1,7 +1,7 @@
 /* Streams as programs have them: the legacy one, made ones, threads' own; those that end, those that are captured,
-   and the graphs and sets of memory that captures leave. What the program must order so that it is legal by CUDA's
-   rules and by the header's contracts is ordered here; what is left is the arena's.
-   It must not know how order is kept. Included by space.h. */
+   and the graphs and sets of memory that captures leave. Order that the program owes by CUDA's rules and by the
+   header's contracts is made here; all other order is the arena's. It must not know how order is kept. Included by
+   space.h. */
 #ifndef TESTS_SPACE_STREAMS_H
 #define TESTS_SPACE_STREAMS_H
 
@@ -13,7 +13,7 @@ static inline uint32_t space_bit(int stream) { return stream < 0 ? 0 : (uint32_t
 
 /* ---- who calls, on which stream */
 
-/* One thread really runs; it is several by name. */
+/* Calls come from this thread from now on. One thread really runs; it has several numbers. */
 static inline void space_be(uint64_t thread)
 {
     space.thread = gpuarena__thread_number_ = thread;
@@ -40,8 +40,8 @@ static inline int space_captures(void)
     return count;
 }
 
-/* It may be given work, recorded and waited for, outside of captures. The legacy stream may while no blocking one is
-   captured. */
+/* The stream may be given work, recorded and waited for, outside of captures. The legacy stream may while no blocking
+   one is captured. */
 static inline int space_usable(int stream)
 {
     for (int at = 0; at < SPACE_ALL_STREAMS && stream == 0; at++)
@@ -49,7 +49,7 @@ static inline int space_usable(int stream)
     return space.streams[stream].alive && !space.streams[stream].capture;
 }
 
-/* The first that is usable, from this one on. */
+/* The first usable stream, from this one on. */
 static inline int space_usable_from(int stream)
 {
     for (int at = 0; at < SPACE_ALL_STREAMS; at++)
@@ -57,7 +57,7 @@ static inline int space_usable_from(int stream)
     return SPACE_NOBODY;
 }
 
-/* This one if it is captured, else as above. */
+/* The stream, if it is captured; else the first usable one from it on. */
 static inline int space_at(int stream)
 {
     return space.streams[stream].capture ? stream : space_usable_from(stream);
@@ -65,7 +65,7 @@ static inline int space_at(int stream)
 
 /* ---- the program's own order */
 
-/* The one has all the other was given before its next work. */
+/* One stream follows another: its next work begins after all work that the other has so far. */
 static inline void space_follow(int stream, int other)
 {
     gpuarena_stream between = space_enter(other), made = NULL;
@@ -79,7 +79,7 @@ static inline void space_follow(int stream, int other)
     if (made) space_must(sim_stream_destroy(space.machine, 0, made));
 }
 
-/* It has all of these. 0: they cannot all be followed. */
+/* The stream follows all of these. 0: they cannot all be followed. */
 static inline int space_follow_all(int stream, uint32_t streams)
 {
     streams &= ~space_bit(stream);
@@ -90,7 +90,7 @@ static inline int space_follow_all(int stream, uint32_t streams)
     return 1;
 }
 
-/* The stream is behind what the block is ready behind. 0: it cannot be. */
+/* The stream follows the one behind whose work the block is ready. 0: it cannot. */
 static inline int space_behind(shadow_block *block, int stream)
 {
     if (stream == SPACE_NOBODY) return 0;
@@ -110,7 +110,7 @@ static inline int space_wait(void)
     return 1;
 }
 
-/* What a call answers whose driver or host memory has not failed. */
+/* Judges a call's result: it is OK, unless the driver or host memory has failed, or a capture forbids it. */
 static inline void space_expect(const char *call, gpuarena_result result)
 {
     if (!result || space.struck || (result == GPUARENA_CAPTURE && space_captures())) return;
@@ -135,13 +135,13 @@ static inline void space_begin_streams(void)
     if (space.busy) sim_reuse_handles(space.machine, 1);
 }
 
-/* Who had the stream has its heir. */
+/* An heir takes the place of a stream in a set of streams. */
 static inline void space_pass(uint32_t *streams, int stream, int heir)
 {
     if (*streams & space_bit(stream)) *streams = (*streams & ~space_bit(stream)) | space_bit(heir);
 }
 
-/* A stream ends before its work does. The heir is behind that. */
+/* Ends a stream before its work ends. The heir follows that work. */
 static inline void space_end_stream(int stream, int heir)
 {
     space_follow(heir, stream);
@@ -178,7 +178,7 @@ static inline int space_has_graphs(int set)
     return 0;
 }
 
-/* Tells the arena, before the device: what the stream allocates is the set's. */
+/* Tells the arena, before the device: blocks that the stream allocates belong to the set. */
 static inline int space_announce(int stream, int set, int capture)
 {
     space_set *into = &space.sets[set];
@@ -253,7 +253,7 @@ static inline void space_do_capture(const space_op *op)
 }
 
 /* A block was allocated on a stream, perhaps in a capture. Two streams of one capture are ordered by nothing that a
-   judge of whole launches could see: what the one freed is not for the other before the captures have ended. */
+   judge of whole launches could see: the other may not have a block that one freed before the captures have ended. */
 static inline void space_enter_set(shadow_block *made, int stream)
 {
     if (stream == SPACE_ANY || !space.streams[stream].set) return;
@@ -267,8 +267,8 @@ static inline void space_enter_set(shadow_block *made, int stream)
     }
 }
 
-/* On which stream a set's block is freed, for which all is ordered. A later capture into its set frees only what was
-   named to gpuarena_use: nothing orders a captured stream behind other work. */
+/* On which stream a set's block is freed, for which all is ordered. A later capture into its set frees only blocks
+   that were named to gpuarena_use: nothing orders a captured stream behind other work. */
 static inline int space_stream_of_set(const shadow_block *block, int stream)
 {
     const space_set *of = &space.sets[block->set];
@@ -286,7 +286,7 @@ static inline int space_stream_of_set(const shadow_block *block, int stream)
     return stream;
 }
 
-/* On which stream a set's block is used: the capture's, or any when its graphs are gone. */
+/* The stream on which a set's block is used: the capture's, or any when its graphs are gone. */
 static inline int space_use_of_set(const shadow_block *block, int stream)
 {
     space_set *of = &space.sets[block->set];
@@ -334,7 +334,7 @@ static inline void space_do_let_go(const space_op *op)
     }
 }
 
-/* All that captures left becomes ordinary. */
+/* Ends all captures, graphs and sets, so that their blocks become ordinary. */
 static inline void space_end_captures(void)
 {
     for (int at = 0; at < SPACE_ALL_STREAMS; at++)

@@ -1,6 +1,6 @@
 /* Points of the configuration space as texts: every key and its values. Who includes it has draw(bound), for chance.
-   It must not know what the values do: a text that is refused loses a key that the refusal names, until one is taken.
-   Included by space_draw.h and test_threads_torture.c. */
+   It must not know the effect of values: a text that is refused loses a key that the refusal names, until one is
+   taken. Included by space_draw.h and test_threads_torture.c. */
 #ifndef TESTS_SPACE_TEXT_H
 #define TESTS_SPACE_TEXT_H
 
@@ -12,7 +12,7 @@
 enum { DRAW_TEXT = 1024 };
 #define DRAW_KEYS (sizeof draw_keys / sizeof draw_keys[0])
 
-/* Every key, one in so many texts, what it needs beside it, and values. */
+/* Every key, one in so many texts, the text it needs beside it, and values. */
 typedef struct draw_key { const char *name; int one_in; const char *needs, *values; } draw_key;
 static const draw_key draw_keys[] = {
     { "backing", 2, "", "auto|segments|segments|paged|pinned|managed|async" },
@@ -80,7 +80,7 @@ static int draw_mend(char *text, int kept, const char *sentence)
     return count && draw_drop(text, named[draw((uint64_t)count)]);
 }
 
-/* Whether a text has a key. */
+/* Tells whether a text has a key. */
 static int draw_has(const char *text, const char *name)
 {
     size_t length = strlen(name);

@@ -1,5 +1,5 @@
-# Runs the stress program for tests/*.t: output, errors and exit code of one call, and TAP.
-# It must not know what any command does, but how `run` writes its rows.
+# Runs the stress program for tests/*.t: output, errors and exit code of one call, and TAP. It must not know the
+# effect of any command, but how `run` writes its rows.
 # Used by: require './tests/support/stress_run.pl'
 use strict;
 use warnings;
@@ -7,7 +7,7 @@ use File::Temp qw(tempdir);
 use JSON::PP;
 use POSIX ();
 
-# what would change what the program says
+# variables that change the program's output
 delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GPUARENA_SIM GITHUB_STEP_SUMMARY), grep { /^(?:SLURM|OMPI|PMI|JOB)_/ } keys %ENV};
 
 our $stress = $ENV{STRESS} || ($ENV{BUILD} || 'build') . '/stress';
@@ -15,7 +15,8 @@ our $folder = tempdir(CLEANUP => 1);
 our $traces = $ENV{GPUARENA_TRACES} || '../shared/traces';
 our ($count, $failed) = (0, 0);
 
-# Whether this build is with CUDA: as make says, whatever an earlier build left in its folder. By hand: what is there.
+# Tells whether this build is with CUDA: as make says, whatever an earlier build left in its folder. Without make the
+# files decide.
 sub built_with_cuda {
     return $ENV{CUDA_FLAGS} !~ /GPUARENA_NO_CUDA/ if defined $ENV{CUDA_FLAGS};
     return -e ($ENV{BUILD} || 'build') . '/libcudart-sim.so';
@@ -38,7 +39,8 @@ sub spew {
 # Words of the command line -> { code, out, err }
 sub stress { return stress_until(undef, undef, @_) }
 
-# The same; a moment after the first line on stderr that fits the pattern, the signal is sent.
+# Runs the program as `stress` does; a moment after the first line on stderr that fits the pattern, the signal is
+# sent.
 sub stress_until {
     my ($pattern, $signal, @words) = @_;
     pipe my $read, my $write or die "pipe: $!";
@@ -104,7 +106,7 @@ sub rows {
     return map { my %row; @row{@names} = cells($_); \%row } grep { !/^# partial: / } @lines;
 }
 
-# Words of `stress run` -> the call, and its rows; what it said is shown.
+# Words of `stress run` -> the call, and its rows; its errors are shown.
 sub csv {
     my $run = stress('run', @_, '-q', '--out', 'csv=-');
     print "#   $_\n" for split /\n/, $run->{err};

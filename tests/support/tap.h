@@ -1,6 +1,6 @@
-/* TAP for C tests, whole: CHECK prints one line a check, with both values when an integer comparison fails.
-   And what the environment says of a test's length. Knows nothing of what is tested. Each test program ends with
-   `return tap_done();` and is run under prove. */
+/* TAP for C tests, whole: CHECK prints one line a check, with both values when an integer comparison fails. It also
+   reads the length of a test from the environment. It must not know the subjects of tests. Each test program ends
+   with `return tap_done();` and is run under prove. */
 #ifndef TESTS_TAP_H
 #define TESTS_TAP_H
 
@@ -77,7 +77,7 @@ static inline uint64_t tap_number(const char *name, uint64_t otherwise)
 #define TESTS_FOLDER "tests"
 #endif
 
-/* All of a text file, which the caller frees. Ends the test program if there is none. */
+/* Reads all of a text file, which the caller frees. Ends the test program if there is no such file. */
 static inline char *tap_text(const char *path)
 {
     FILE *in = fopen(path, "r");

@@ -1,6 +1,6 @@
-/* Threads that allocate on the arenas of thread_world.h, hand blocks over to each other, and free them: what lives
-   and is counted, and how they begin and end. What they call, and how often, tests say.
-   It must not know the arena's inside. Included by tests in threads/. */
+/* Threads that allocate on the arenas of thread_world.h, hand blocks over to each other, and free them: live blocks,
+   counts, and how threads begin and end. Tests choose the calls, and how often they are made. It must not know the
+   arena's inside. Included by tests in threads/. */
 #ifndef TESTS_THREAD_WORKERS_H
 #define TESTS_THREAD_WORKERS_H
 
@@ -66,7 +66,7 @@ static inline void worker_free(worker *self, const tenancy *block)
     self->free_count++;
 }
 
-/* One of the worker's, which it has no more. 0: it has none. */
+/* Takes one of the worker's blocks from it. 0: it has none. */
 static inline int worker_take(worker *self, tenancy *taken)
 {
     uint64_t which = self->count ? pick(self, (uint64_t)self->count) : 0;
@@ -76,7 +76,7 @@ static inline int worker_take(worker *self, tenancy *taken)
     return 1;
 }
 
-/* Puts a block where any thread may find it, and takes what is there. 0: nothing is. */
+/* Puts a block where any thread may find it, and takes the block that is there. 0: there is none. */
 static inline int worker_swap(worker *self, uint64_t places, tenancy *found)
 {
     tenancy *mine = self->count ? malloc(sizeof *mine) : NULL, *other;
@@ -127,7 +127,7 @@ static inline void workers_live(uint64_t seed, uint64_t ops, void (*op)(worker *
     pthread_barrier_destroy(&worker_barrier);
 }
 
-/* Frees all that lives; what was done, added up. */
+/* Frees all live blocks; returns the sums of all workers. */
 static inline worker workers_close(void)
 {
     worker sum;

@@ -1,10 +1,10 @@
-/* What tests with real threads share: devices; arenas on them, alone or in trees, with what each holds; and a shadow
-   of device memory: who has each 256 bytes, and until when which stream's work uses them. Memory is a simulated
-   machine's, which judges what it is asked for, inside the only lock: an arena makes one call on memory at a time,
-   and two arenas of two devices may make one each. Nothing else orders threads, lest races hide: streams and events
-   are numbers here. Work of stream n ends at a time. The first streams' handles are n * 16; from SLOT_STREAMS on come
-   threads' own, if the table has a handle for these.
-   It must not know the arena's inside. Included by tests in threads/. */
+/* Shared parts of tests with real threads: devices; arenas on them, alone or in trees, with the bytes that each
+   holds; and a shadow of device memory: who has each 256 bytes, and until when which stream's work uses them. Memory
+   is a simulated machine's, which judges its calls, inside the only lock: an arena makes one call on memory at a
+   time, and two arenas of two devices may make one each. Nothing else orders threads, lest races hide: streams and
+   events are numbers here. Work of stream n ends at a time. The first streams' handles are n * 16; from SLOT_STREAMS
+   on come threads' own, if the table has a handle for these. It must not know the arena's inside. Included by tests
+   in threads/. */
 #ifndef TESTS_THREAD_WORLD_H
 #define TESTS_THREAD_WORLD_H
 
@@ -39,7 +39,7 @@ typedef struct thread_device {
     gpuarena_driver table, real;                 /* real: the machine's own */
     sim *machine;
     uint64_t total_bytes;
-    pthread_mutex_t lock;                        /* of the machine; what follows is atomic */
+    pthread_mutex_t lock;                        /* of the machine; members below are atomic */
     uint64_t clock_ns, busy_until_ns[SLOT_STREAMS + SLOT_OWNS], event_done_ns[SLOT_EVENTS];
     uint32_t event_count;
     thread_shadow shadows[2];                    /* of segments, and of virtual memory */
@@ -94,7 +94,7 @@ static inline void thread_yield(void) { if (thread_yields) sched_yield(); }
 
 static inline uint64_t slot_load(const uint64_t *time_ns) { return __atomic_load_n(time_ns, __ATOMIC_RELAXED); }
 
-/* Later than it was, if need be. */
+/* Sets a time to a later one, unless it is later already. */
 static inline void slot_raise(uint64_t *time_ns, uint64_t at_least)
 {
     uint64_t now = slot_load(time_ns);
@@ -113,7 +113,7 @@ static inline uint64_t slot_now_ns(const gpuarena_driver *self)
     return __atomic_add_fetch(&slot_of(self)->clock_ns, TICK_NS, __ATOMIC_RELAXED);
 }
 
-/* Work of this stream that takes so long, behind what it has. */
+/* Adds work of this duration to the stream, behind its earlier work. */
 static inline void slot_work(thread_device *device, int stream, uint64_t span_ns)
 {
     slot_raise(&device->busy_until_ns[stream], slot_load(&device->clock_ns));
@@ -123,7 +123,7 @@ static inline void slot_work(thread_device *device, int stream, uint64_t span_ns
 /* ---- memory */
 
 /* A call begins, with the lock: an arena makes one at a time; and in each its limit holds, and the limits of all
-   above. claim_bytes: what it may make the device hold more. */
+   above. claim_bytes: how many more bytes the device may hold because of it. */
 static inline const gpuarena_driver *thread_enter(const gpuarena_driver *self, uint64_t claim_bytes)
 {
     thread_arena *at = thread_arena_of(self);
@@ -138,7 +138,7 @@ static inline const gpuarena_driver *thread_enter(const gpuarena_driver *self, u
     return &slot_of(self)->real;
 }
 
-/* It ends. less_bytes: what of the claim it has not got, or what it has given back. */
+/* A call ends. less_bytes: the part of the claim that it has not got, or the bytes that it has given back. */
 static inline int thread_leave(const gpuarena_driver *self, uint64_t less_bytes, int code)
 {
     thread_arena *at = thread_arena_of(self);
@@ -149,7 +149,7 @@ static inline int thread_leave(const gpuarena_driver *self, uint64_t less_bytes,
     return code ? GPUARENA_STATUS_NO_MEMORY : GPUARENA_STATUS_DONE;
 }
 
-/* X(group, name, names, takes, gives): names are what the machine is called with; bytes that a call takes, or gives
+/* X(group, name, names, takes, gives): names: arguments of the machine's call; bytes that a call takes, or gives
    back. */
 #define THREAD_ENTRIES(X) \
     X(vm, reserve, (behind, address, bytes, alignment), 0, 0) X(vm, release, (behind, address, bytes), 0, 0) \
@@ -166,7 +166,7 @@ static inline int thread_leave(const gpuarena_driver *self, uint64_t less_bytes,
 THREAD_ENTRIES(X)
 #undef X
 
-/* All memory is the device's, of whatever kind it should be. */
+/* Every kind of memory is taken from that of the device. */
 static inline int slot_info ENTRY_memory_info
 {
     const gpuarena_driver *behind = thread_enter(self, 0);
@@ -174,7 +174,7 @@ static inline int slot_info ENTRY_memory_info
     return thread_leave(self, 0, behind->memory.info(behind, GPUARENA_MEMORY_DEVICE, free_bytes, total_bytes));
 }
 
-/* The first device's segments are the shadow's, too. */
+/* Obtains a segment, which the shadow records if it is the first device's. */
 static inline int slot_obtain ENTRY_memory_obtain
 {
     int code = bench_obtain(thread_enter(self, bytes), bytes, ptr);
@@ -183,7 +183,7 @@ static inline int slot_obtain ENTRY_memory_obtain
     return thread_leave(self, code ? bytes : 0, code);
 }
 
-/* As cudaFree waits, and cudaFreeHost need not. */
+/* Waits for the device, as cudaFree does; cudaFreeHost need not. */
 static inline int slot_give_back ENTRY_memory_give_back
 {
     int code = bench_give_back(thread_enter(self, 0), ptr, bytes);
@@ -193,7 +193,7 @@ static inline int slot_give_back ENTRY_memory_give_back
     return thread_leave(self, bytes, code);
 }
 
-/* ---- streams, events: an event is the time when what it was recorded behind is done */
+/* ---- streams, events: an event is the time when the work that it was recorded behind ends */
 
 static inline int slot_number(const thread_device *device, gpuarena_stream stream)
 {
@@ -204,7 +204,7 @@ static inline int slot_number(const thread_device *device, gpuarena_stream strea
     return 0;
 }
 
-/* A call begins: when this stream's work ends; when what the event tells of ends. */
+/* A call begins: when this stream's work ends; when the work before the event ends. */
 static inline uint64_t *slot_busy(const gpuarena_driver *self, gpuarena_stream stream)
 {
     return &slot_of(self)->busy_until_ns[slot_number(slot_of(self), stream)];
@@ -266,7 +266,8 @@ static inline int slot_device_wait ENTRY_events_device_wait
     return GPUARENA_STATUS_DONE;
 }
 
-/* ---- the shadow: who has memory, until when the streams of its last user work, and what may still hold data */
+/* ---- the shadow: who has memory, until when the streams of its last user work, and which memory may still hold
+   data */
 
 /* The shadow with this address, and the unit there. */
 static inline thread_shadow *thread_shadow_of(const thread_arena *self, const void *ptr, uint64_t *unit)
@@ -289,7 +290,7 @@ static inline uint64_t thread_until(const thread_arena *self, int stream)
         | (uint64_t)stream;
 }
 
-/* The last user of this memory is done with it, or this stream is behind it. */
+/* Judges that the last user's work on this memory is done, or that this stream is behind it. */
 static inline void thread_judge_order(const thread_arena *self, const thread_memory *memory, int stream)
 {
     uint64_t now = __atomic_load_n(&self->device->clock_ns, __ATOMIC_RELAXED);
@@ -306,7 +307,8 @@ static inline void thread_set_freed(thread_memory *memory, const uint64_t freed[
     for (int at = 0; at < 2; at++) __atomic_store_n(&memory->freed[at], freed[at], __ATOMIC_RELAXED);
 }
 
-/* What becomes of a piece of memory: a whole fold, or a unit of one, beside which is what is known of the rest. */
+/* An event of a piece of memory: of a whole fold, or of a unit of one, beside which the fold's record of its other
+   units stands. */
 typedef struct thread_event {
     enum { THREAD_TAKE, THREAD_LEAVE, THREAD_CLEAR } kind;
     uint32_t number;                             /* of the block */
@@ -348,7 +350,7 @@ static inline thread_memory *thread_unit(thread_fold *fold, uint64_t number)
     return &units[number];
 }
 
-/* Of so many bytes: by whole folds, and by units where a part of one is meant. */
+/* Applies an event to a range: to whole folds, and to units where it has a part of one. */
 static inline void thread_visit_all(const thread_arena *self, const void *ptr, uint64_t bytes,
                                     const thread_event *event)
 {
@@ -363,7 +365,7 @@ static inline void thread_visit_all(const thread_arena *self, const void *ptr, u
     }
 }
 
-/* All of the block was nobody's, and is this one's now. */
+/* The block's memory had no owner, and is the block's now. */
 static inline void thread_claim(thread_arena *self, const void *ptr, uint64_t bytes, uint32_t number, int stream)
 {
     const thread_event event = { THREAD_TAKE, number, stream, { 0, 0 } };
@@ -379,7 +381,7 @@ static inline void thread_disclaim(thread_arena *self, const void *ptr, uint64_t
     thread_visit_all(self, ptr, bytes, &event);
 }
 
-/* The arena clears; what the device has may hold data from the start, unless it clears frees alone. */
+/* The arena clears; memory of the device may hold data from the start, unless it clears frees alone. */
 static inline void thread_scrub(thread_arena *self, gpuarena_scrub scrub)
 {
     self->scrub = scrub;
@@ -395,7 +397,7 @@ static inline void thread_judge_clear(const thread_arena *self)
             thread_blame("what was freed was not cleared");
 }
 
-/* From one byte to another a block holds data now, where none was. */
+/* From one byte to another a block holds data now; the bytes held none before. */
 static inline void thread_soil(thread_arena *self, const void *ptr, uint64_t from, uint64_t to)
 {
     uint64_t unit, first = (from + THREAD_UNIT - 1) / THREAD_UNIT, end = (to + THREAD_UNIT - 1) / THREAD_UNIT;
@@ -405,8 +407,7 @@ static inline void thread_soil(thread_arena *self, const void *ptr, uint64_t fro
     memset(soiled + first, 1, end - first);
 }
 
-/* There is nothing to read what was cleared; but it is held, nobody's, and no stream's but behind all that used
-   it. */
+/* Nothing reads cleared memory; but it is held, nobody's, and no stream's except behind all that used it. */
 static inline int slot_clear ENTRY_device_clear
 {
     const thread_arena *at = thread_arena_of(self);
@@ -427,7 +428,7 @@ static inline int slot_clear ENTRY_device_clear
 
 /* ---- arenas */
 
-/* One of the arenas, not yet made; with the configuration that they all have. */
+/* Prepares one of the arenas, which is not yet made; returns the configuration that all arenas have. */
 static inline gpuarena_config thread_prepare(thread_arena *self, thread_device *device, uint64_t limit_bytes)
 {
     gpuarena_config config = GPUARENA_INIT;
@@ -468,7 +469,8 @@ static inline gpuarena_config thread_open(thread_arena *self, gpuarena_backing k
     for (thread_shadow *of = device->shadows; of < device->shadows + 2; of++) {
         for (size_t at = 0; at < COUNT(of->folds); at++) free(of->folds[at].units);
         memset(of->folds, 0, sizeof of->folds);
-        if (self->scrub) memset(of->soiled, 0, sizeof of->soiled);           /* of what was opened here before */
+        if (self->scrub) memset(of->soiled, 0, sizeof of->soiled);           /* of arenas that were open here
+                                                                                before */
     }
     sim_destroy(device->machine);
     memset(device, 0, offsetof(thread_device, shadows));
@@ -496,7 +498,7 @@ static inline void thread_set_limit(thread_arena *self, uint64_t bytes)
     pthread_mutex_unlock(&self->limit_lock);
 }
 
-/* Nothing is left of what thread_open opened. */
+/* Nothing is left of the objects that thread_open made. */
 static inline void thread_judge_left(thread_arena *self)
 {
     const sim *machine = self->device->machine;

@@ -5,7 +5,7 @@
 #include <semaphore.h>
 #include <stdint.h>
 
-/* What the header reads and writes without a lock is told here: reads before they happen, writes afterwards. */
+/* The header's reads and writes without a lock are reported here: reads before they happen, writes afterwards. */
 static void will_read(const volatile void *field);
 static void has_written(const volatile void *field);
 #define __atomic_load_n(field, order)         (will_read(field), __atomic_load_n((field), order))
@@ -17,7 +17,7 @@ enum { ROUNDS = 8, BLOCK_BYTES = 512 << 10 };
 enum { LOOKS = 2 };                              /* so often a free reads `prev` of its block's node */
 
 static gpuarena *arena;
-static const volatile void *watched;             /* `prev` of that node; NULL: nothing is told */
+static const volatile void *watched;             /* `prev` of that node; NULL: nothing is reported */
 static int look_count;
 static sem_t cut_may_begin, cut_is_linked, cut_may_end;
 static pthread_t cutter;

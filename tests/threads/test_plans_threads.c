@@ -1,4 +1,5 @@
-/* Steps with plans, and threads: what one thread allocates another frees. What comes in between: beside.script. */
+/* Steps with plans, and threads: one thread frees blocks that another allocates. Calls that come in between:
+   beside.script. */
 #include "thread_workers.h"
 
 enum { THREADS = 3, BLOCKS = 60, CALLS = 2 * BLOCKS, ROUNDS = 48, ORDERED = 8 };
@@ -38,8 +39,8 @@ static void await_call(int number)
     while (__atomic_load_n(&calls[number].round, __ATOMIC_ACQUIRE) < round_now) (void)sched_yield();
 }
 
-/* Behind the call before. If calls need no order: not far ahead, allocations behind each other, frees behind their
-   own. */
+/* Waits for the call before. If calls need no order, threads keep close together, allocations follow each other, and
+   frees follow their own. */
 static void await_turn(int number)
 {
     int block = calls[number].block, behind = is_ordered ? 1 : THREADS;

@@ -1,6 +1,6 @@
 /* Random calls by several threads on shared arenas: blocks handed from thread to thread, streams, threads' own
    default streams, tags, steps, trim, limits, resize, walks, observers, memory that is cleared; a shadow of who has
-   which memory, the limit at each driver call, sums at the end. And races for one pointer, and arenas that come and
+   which memory, the limit at each driver call, sums at the end. Also races for one pointer, and arenas that come and
    go. Under `make tsan`, data races too. GPUARENA_THREAD_OPS=N, GPUARENA_THREADS=N. */
 #include "thread_workers.h"
 
@@ -20,7 +20,7 @@ static uint64_t draw_bytes(worker *self)
 
 /* ---- one call each */
 
-/* The same names in every thread, at the same time. */
+/* Every thread makes the same names, at the same time. */
 static void make_names(const worker *self)
 {
     char name[24];
@@ -68,7 +68,7 @@ static void do_alloc(worker *self, thread_arena *at)
     self->fail_count++;
 }
 
-/* A block that shrinks is not had while it does. */
+/* A block that shrinks is not the worker's during the call. */
 static void do_resize(worker *self)
 {
     tenancy *block = self->count ? &self->blocks[pick(self, (uint64_t)self->count)] : NULL, was;
@@ -105,7 +105,7 @@ static void do_look(worker *self, thread_arena *at)
     WANT(block.state == GPUARENA_STATE_LIVE && block.requested_bytes == mine->bytes);
 }
 
-/* Another stream uses a block, too. */
+/* A second stream uses a block. */
 static void do_use(worker *self)
 {
     tenancy *block = self->count ? &self->blocks[pick(self, (uint64_t)self->count)] : NULL;
@@ -146,7 +146,7 @@ static void see(gpuarena *arena, const gpuarena_action *action, void *user)
     __atomic_fetch_add((uint64_t *)user, 1, __ATOMIC_RELAXED);
 }
 
-/* Calls that go over all blocks, or change what is recorded, while others allocate and free. */
+/* Calls that go over all blocks, or change the records, while other threads allocate and free. */
 static void do_observe(worker *self, thread_arena *at)
 {
     static uint64_t seen;
@@ -214,7 +214,7 @@ static void do_one(worker *self)
 
 /* ---- all of it */
 
-/* Adds what the arena has of a tag; nothing of it is live. */
+/* Adds the allocations of a tag; none of its blocks is live. */
 static void add_tag(const gpuarena *arena, uint32_t tag, uint64_t *count)
 {
     gpuarena_tag_stats stats;
@@ -286,7 +286,8 @@ static void test_random(const run *self)
     judge_end(self->name, &sum);
 }
 
-/* ---- two threads: races for one pointer, and arenas that come and go while each asks who owns what */
+/* ---- two threads: races for one pointer, and arenas that come and go while each thread asks for owners of
+        addresses */
 
 static void *raced[RACES];
 static gpuarena_result raced_results[2][RACES];
@@ -298,7 +299,7 @@ static void race(worker *self)
     raced_results[self->index][round] = gpuarena_free(thread_arenas[0].arena, raced[round], NULL);
 }
 
-/* Both free the same blocks: one of each pair of frees is OK, the other is told of the double free. */
+/* Both threads free the same blocks: one of each pair of frees is OK, the other is told of the double free. */
 static void test_same_pointer(void)
 {
     gpuarena_config config = thread_open(&thread_arenas[0], GPUARENA_BACKING_SEGMENTS, MIB(32));

@@ -1,6 +1,6 @@
 /* Limits under torture: eight threads on one arena, whose limit falls and rises, at every value of every key. In each
-   driver call the device holds no more than the limit; what is refused could not be served, as sums over a world at
-   rest prove. GPUARENA_TORTURE_OPS=N a point. */
+   driver call the device holds no more than the limit; a request that is refused could not be served, as sums over a
+   world at rest prove. GPUARENA_TORTURE_OPS=N a point. */
 #include "thread_workers.h"
 
 enum { THREADS = 8, LIVE_EACH = 6, EXCHANGE = 16, DEVICE_MIB = 128 };
@@ -11,7 +11,7 @@ static uint64_t draw(uint64_t bound) { return splitmix64_next(&draw_state) % bou
 
 static thread_arena *const at = &thread_arenas[0];
 static pthread_rwlock_t world_lock = PTHREAD_RWLOCK_INITIALIZER; /* written: nobody is in a call */
-static uint64_t help_count;                      /* begins and ends of what may make room */
+static uint64_t help_count;                      /* begins and ends of calls that may make room */
 static uint64_t proven_count, still_count;
 
 static void help(void) { __atomic_fetch_add(&help_count, 1, __ATOMIC_SEQ_CST); }
@@ -36,8 +36,8 @@ static void shadow_take(void)
     shadow.limit = at->limit_bytes;
 }
 
-/* A call was refused. Nobody else is in a call: what proves that there is a way, proves it for the call, if nothing
-   was freed since; and surely for the same call again, now. */
+/* A call was refused, and no other thread is in a call. Sums that prove a way prove it for the refused call, if
+   nothing was freed since; and surely for an equal call now. */
 static void judge(const gpuarena_request *request, uint64_t helped)
 {
     gpuarena_config config;
@@ -157,7 +157,8 @@ static void close_point(void)
     thread_judge_left(at);
 }
 
-/* Value number `which` of a key, behind what it needs. 0: it has no so many; else how many keys that are. */
+/* Value number `which` of a key, behind the keys that it needs. 0: the key has fewer values; else the number of keys
+   in the text. */
 static int point_text(const draw_key *key, int which, char text[DRAW_TEXT])
 {
     const char *value = key->values, *end;

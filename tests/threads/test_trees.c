@@ -1,15 +1,15 @@
 /* Trees of arenas: at no driver call does an arena hold more than its limit, nor any arena above it.
-   Random trees by one thread, against a model of what each holds: sums hold after every call, and nothing is refused
-   that fits with what others have idle. And eight tenants under one parent, eight threads each, while all limits fall
-   and rise: nobody is refused what the limits have room for. GPUARENA_TORTURE_OPS=N a thread, GPUARENA_TREE_OPS=N a
-   tree. */
+   Random trees by one thread, against a model of the bytes that each holds: sums hold after every call, and no
+   request is refused that fits with idle memory of other arenas. Eight tenants under one parent, eight threads each,
+   while all limits fall and rise: no request is refused for which the limits have room. GPUARENA_TORTURE_OPS=N a
+   thread, GPUARENA_TREE_OPS=N a tree. */
 #include "thread_workers.h"
 
 enum { TREES = 60, TREE_LIVE = 24, PAGE_MIB = 2 };
 enum { TENANTS = 8, THREADS_EACH = 8, LIVE_EACH = 3, BLOCK_MIB = 4 };
 enum { NEED_MIB = THREADS_EACH * LIVE_EACH * BLOCK_MIB, ALL_MIB = NEED_MIB * TENANTS, LIVE_MIB = ALL_MIB / 3 };
 
-/* How tenants are made: what limits may be, and whether everything asked for fits into each of them. */
+/* The making of tenants: their configuration, and whether all that is requested fits into each of them. */
 typedef struct run {
     const char *name, *text;
     int fits, one_size, tower;                   /* tower: half of the tenants under one of their own */
@@ -18,7 +18,7 @@ typedef struct run {
 
 static const run *now;                           /* NULL: a random tree */
 static int all_paged;                            /* of the random tree: all of whole pages, and pages move */
-static uint64_t live_bytes;                      /* of all, or about to be: what fits is kept to LIVE_MIB */
+static uint64_t live_bytes;                      /* of all, or about to be; where all is to fit, at most LIVE_MIB */
 static uint64_t over_parent_count;
 
 static gpuarena_stats judge_sums(const thread_arena *at)
@@ -29,7 +29,8 @@ static gpuarena_stats judge_sums(const thread_arena *at)
     return stats;
 }
 
-/* With all threads ended, or one alone. How often an arena was served by what others had idle. */
+/* Judges all arenas, with all threads ended, or one alone. Returns how often an arena was served by idle memory of
+   others. */
 static uint64_t judge_tree(void)
 {
     uint64_t reclaim_count = 0;
@@ -57,7 +58,8 @@ static uint64_t live_under(const thread_arena *top)
     return bytes;
 }
 
-/* In a random tree there is a way if what is live fits into each limit above. */
+/* Tells whether a random tree must serve the request: live memory and the request fit into each limit above,
+   and no arena above holds more than its limit. */
 static int must_fit(const thread_arena *at, uint64_t bytes)
 {
     if (live_under(&thread_arenas[0]) + bytes > at->device->total_bytes) return 0;
@@ -67,7 +69,7 @@ static int must_fit(const thread_arena *at, uint64_t bytes)
     return 1;
 }
 
-/* Of tenants for whom all is to fit, what is live is kept to what always does. 0: this would be too much. */
+/* Where all requests are to fit, live bytes are kept to a sum that always fits. 0: this would be too much. */
 static int may_have(uint64_t bytes)
 {
     if (__atomic_add_fetch(&live_bytes, bytes, __ATOMIC_RELAXED) <= MIB(LIVE_MIB) || !now || !now->fits) return 1;
@@ -161,7 +163,7 @@ static void test_random_trees(void)
 
 /* ---- tenants */
 
-/* One thread of each tenant changes its limit, one of the last tenant the parent's. */
+/* Changes limits: one thread of each tenant changes the tenant's, one of the last tenant the parent's. */
 static void change_limits(worker *self, thread_arena *at)
 {
     uint64_t least = now->fits ? NEED_MIB : 0;
@@ -194,7 +196,7 @@ static void do_one(worker *self)
     else free_one(self, what == 20 && !now->fits);          /* else a tenant could have more than it needs */
 }
 
-/* All that the parent may hold lies idle with the last tenants: the first block of another needs some of it. */
+/* Leaves all memory of the parent idle with the last tenants: the first block of another needs some of it. */
 static void fill_with_idle(void)
 {
     enum { BLOCKS = LIVE_MIB / BLOCK_MIB, EACH = NEED_MIB / BLOCK_MIB };

@@ -7,7 +7,7 @@
 
 int two(gpuarena **a, gpuarena **b);
 
-/* How much a tenant gets before the first refusal, which must be for its limit; 0: for something else. */
+/* The MiB that a tenant gets before the first refusal, which must be for its limit; 0: it is for another reason. */
 static uint64_t fill(gpuarena *arena)
 {
     uint64_t bytes = 0;

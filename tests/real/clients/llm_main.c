@@ -1,4 +1,4 @@
-/* Runs a client program's serve on CUDA: a cache of keys and values that fills what it may have.
+/* Runs a client program's serve on CUDA: a cache of keys and values that fills its limit.
    It must not know how the client fills it. Linked with it and run by clients.t. */
 #define GPUARENA_IMPLEMENTATION
 #include "../../../gpuarena.h"

@@ -1,5 +1,5 @@
 /* Runs a client program's grow_cache on CUDA: a block that grows in place, a scope of two, and an arena that ends.
-   It must not know what the client does between. Linked with it and run by clients.t. */
+   It must not know the client's calls in between. Linked with it and run by clients.t. */
 #define GPUARENA_IMPLEMENTATION
 #include "../../../gpuarena.h"
 #include <cuda_runtime_api.h>

@@ -20,7 +20,7 @@ static struct {                                  /* as PyTorch looks them up */
     void  (*memory_fraction)(double fraction, int device);
     void *(*base_alloc)(void *ptr, size_t *size);
     void  (*record_stream)(void *ptr, cudaStream_t stream);
-    gpuarena *(*owner)(const void *inside);      /* and of the library underneath, to see what it says of itself */
+    gpuarena *(*owner)(const void *inside);      /* and of the library underneath, for its own figures */
     void  (*get_stats)(const gpuarena *arena, gpuarena_stats *stats);
     gpuarena_result (*check)(const gpuarena *arena, char *message, size_t size);
 } torch;
@@ -76,7 +76,7 @@ static int check_books(player *self, int whole)
     return 0;
 }
 
-/* First and last byte lie in the block alone: so does all in between, and no two blocks overlap. */
+/* First and last byte lie in this block alone, and so do all in between: no two blocks overlap. */
 static int check_base(player *self, const block *made)
 {
     char *last = (char *)made->ptr + (made->bytes ? made->bytes - 1 : 0);
@@ -88,7 +88,7 @@ static int check_base(player *self, const block *made)
     return 0;
 }
 
-/* Another stream uses the block, behind what made it: what a tensor's record_stream is for. */
+/* Another stream uses the block, behind the work that made it: the purpose of a tensor's record_stream. */
 static int share(player *self, const block *made)
 {
     cudaEvent_t ready;
@@ -116,7 +116,7 @@ static int play_alloc(player *self, uint64_t id, uint64_t bytes)
     return self->ops % SHARED_EVERY == 0 ? share(self, made) : 0;
 }
 
-/* What was written at its birth is there still. */
+/* The bytes that were written at a block's birth are there still. */
 static int check_mark(player *self, const block *made)
 {
     unsigned char bytes[MARK_BYTES];
@@ -139,7 +139,7 @@ static int play_free(player *self, block *made)
     return 0;
 }
 
-/* One line of the trace. PyTorch makes the device current before. */
+/* Plays one line of the trace. PyTorch makes the device current before each call. */
 static int play_line(player *self)
 {
     char line[256];

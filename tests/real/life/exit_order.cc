@@ -1,5 +1,5 @@
 // A C++ program that ends its arena at exit, at a moment that its argument chooses: before or after the CUDA runtime has
-// shut down. It prints what the calls answered; it must not know why. Built and run by cuda_life.t.
+// shut down. It prints the results of the calls; it must not know their reasons. Built and run by cuda_life.t.
 #define GPUARENA_IMPLEMENTATION
 #include "../../../gpuarena.h"
 

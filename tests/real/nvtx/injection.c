@@ -1,6 +1,6 @@
-/* What stands where compute-sanitizer would: NVTX loads it, as NVTX_INJECTION64_PATH names it, and hands it the calls
+/* A tool in the place of compute-sanitizer: NVTX loads it, as NVTX_INJECTION64_PATH names it, and hands it the calls
    of the memory extension. It judges them: pools do not overlap, regions lie in a living pool and do not overlap, and
-   what goes was there. At exit it tells the counts on stderr; mistakes are told where they are made.
+   pools and regions that go were there. At exit it tells the counts on stderr; mistakes are told where they are made.
    It must not know gpuarena. */
 #include <nvtx3/nvToolsExtMem.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* A program that frees what cudaMalloc gave by the driver's function, which the recorder does not see, and aborts. */
+/* A program that frees memory of cudaMalloc by the driver's function, which the recorder does not see, and aborts. */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* A program that frees and allocates memory of a device that is not the current one, and whose child ends by exit;
-   with the argument `lingers`, after the program. Prints what it saw. Used by preload.t; on the libcudart
+   with the argument `lingers`, after the program. Prints its findings. Used by preload.t; on the libcudart
    substitute, with two devices and work that takes long. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static int fork_once(int lingers)
     int status;
     pid_t child = fork();
     if (!child && lingers) {
-        close(1);                                /* nobody waits for what it prints */
+        close(1);                                /* nobody waits for its output */
         close(2);
         sleep(10);
     }

@@ -1,5 +1,6 @@
 /* A program that knows nothing of gpuarena: cudaMalloc and cudaFree, two streams with cudaMallocAsync and an event
-   between them, and what cudaMemGetInfo says. Prints what it saw. Used by preload.t; on the libcudart substitute. */
+   between them, and figures of cudaMemGetInfo. Prints its findings. Used by preload.t; on the libcudart
+   substitute. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* Bounds of single calls, counted: functions of the header that are called, inlined ones too, and bytes that it
    moves. A call that takes O(log n) takes hardly more at 16 times as many blocks, or segments; n calls hardly more
-   each. It must not test what the calls do. */
+   each. It must not test the effects of calls. */
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -27,7 +27,8 @@ enum { FEW = 1000, MANY = 16 * FEW, PARTS = 5 };
 
 static struct {
     gpuarena_driver table;
-    uint64_t next, count;                        /* the next address, which rises or falls; of all */
+    uint64_t next, count;                        /* the next address, which rises or falls; the number of all
+                                                    addresses */
     int falling, refuses;
 } device;
 
@@ -120,12 +121,12 @@ static int done_stream_wait(const gpuarena_driver *self, gpuarena_stream stream,
 
 static int done_device_wait(const gpuarena_driver *self) { return done_event(self, NULL); }
 
-/* ---- what is counted */
+/* ---- counts of steps */
 
 static gpuarena *arena;
 static void *blocks[MANY];
 
-/* The steps of a call that answers so. */
+/* The steps of a call, which must have this result. */
 #define STEPS(call, answer) (steps = 0, judge_answer((call), (answer), #call), steps)
 
 static void judge_answer(gpuarena_result result, gpuarena_result answer, const char *call)
@@ -183,7 +184,7 @@ static void judge(uint64_t few, uint64_t many, double most, const char *what)
 }
 
 /* ---- free blocks of one class, each between live ones, and one that is longer: of an arena that has no others.
-   A request that the longer one alone fits, which is not in a slot; and one that none fits. */
+        A request that the longer one alone fits, which is not in a slot; and one that none fits. */
 
 static uint64_t pair_steps(int count, uint64_t bytes, gpuarena_result expected)
 {

@@ -1,5 +1,5 @@
-/* Calls that scripts do not make: on what is no arena, with nowhere to write, of names, tags and arenas as a process
-   has them, visits that end early, imports of what no export gave. What is said then: sentences.golden. */
+/* Calls that scripts do not make: on an invalid arena, with nowhere to write, of names, tags and arenas as a process
+   has them, visits that end early, imports of shares that no export made. Their sentences: sentences.golden. */
 #include <unistd.h>
 
 #include "scripted.h"
@@ -35,7 +35,7 @@ static void test_nothing(void)
     script_end();
 }
 
-/* Every call on what is no arena: INVALID_ARGUMENT, on this thread's record; what has no result answers nothing. */
+/* Every call on an invalid arena: INVALID_ARGUMENT, on this thread's record; calls without a result do nothing. */
 static void refuse_all(gpuarena *none)
 {
     static char sentinel;
@@ -91,7 +91,7 @@ static void test_create(void)
     script_end();
 }
 
-/* ---- who owns an address */
+/* ---- the owner of an address */
 
 static void test_owner(void)
 {
@@ -140,7 +140,8 @@ static void test_walk(void)
     script_end();
 }
 
-/* A visitor holds nothing that another thread's frees need. What is visited is what was there when the walk began. */
+/* A visitor holds nothing that another thread's frees need. The visited blocks are those there when the walk
+   began. */
 static gpuarena_result visit_live(const gpuarena_block *block, void *user)
 {
     if (find_block("1")->live) run_inside("elsewhere f 1..4", arena_now(), 1);
@@ -161,7 +162,8 @@ static void test_walk_beside(void)
 
 /* ---- imports */
 
-/* What is no export, no import and no descriptor's size is refused, and changes nothing. */
+/* An import of no export, an unimport of no import, and a descriptor of no valid size are refused, and change
+   nothing. */
 static void test_import_arguments(void)
 {
     const uint64_t most = (uint64_t)1 << 49;     /* bytes of a block */
@@ -237,8 +239,8 @@ static int no_segment(const gpuarena_driver *self, const unsigned char *handle, 
     return (void)self, (void)handle, *ptr = NULL, 0;
 }
 
-/* A driver that says it did what it did not do, or lacks what an import needs; a device that is lost before pages
-   come. */
+/* Drivers that report success without the effect, or lack entries that an import needs; a device that is lost before
+   pages come. */
 static void test_import_driver(void)
 {
     static const char *const lacking[] = { "without vm", "without fd", "", "without ipc" };
@@ -296,7 +298,7 @@ static void test_names(void)
     }
 }
 
-/* Last: there is no way back. */
+/* Comes last: there is no way back from a full table of names. */
 static void test_full(void)
 {
     gpuarena_failure failure;

@@ -1,4 +1,4 @@
-/* Configuration beyond what scripts and sentences.golden can say: the environment's default variable, tables of the
+/* Configuration beyond the words of scripts and sentences.golden: the environment's default variable, tables of the
    driver that differ, values in force, a driver whose figures are nonsense. */
 #include "scripted.h"
 
@@ -10,7 +10,7 @@ static gpuarena_result creation(const gpuarena_config *config)
     return result;
 }
 
-/* The variable that is read if none is named, and one that is not set. What a variable does: growth.script. */
+/* The variable that is read if none is named, and one that is not set. Effects of a variable: growth.script. */
 static void test_environment(void)
 {
     gpuarena_config config, values;
@@ -30,7 +30,7 @@ static void test_environment(void)
     script_end();
 }
 
-/* The detail of the latest failure without an arena. */
+/* Returns the detail of the latest failure without an arena. */
 static const char *detail(void)
 {
     static gpuarena_failure failure;
@@ -38,8 +38,8 @@ static const char *detail(void)
     return failure.detail;
 }
 
-/* A detail that is too long is cut, and ends with a mark: of what a variable says, before there is an arena and once
-   there is one; of a text that is parsed. One that just fits is whole. */
+/* A detail that is too long is cut, and ends with a mark: the detail of a bad variable, before there is an arena and
+   once there is one; and of a text that is parsed. One that just fits is whole. */
 static void test_long_details(void)
 {
     static const struct { const char *variable, *text, *detail; } cases[] = {
@@ -85,7 +85,7 @@ static void test_no_host_memory(void)
     script_end();
 }
 
-/* What must be the same in the tables of a parent and a sub-arena. X(field) */
+/* Entries and values that must be equal in the tables of a parent and a sub-arena. X(field) */
 #define TABLE(X) \
     X(user) X(device) X(null_is_per_thread) X(per_thread) X(page_bytes) X(peers) X(classify) X(code_name) X(now_ns) \
     X(memory.info) X(memory.obtain) X(memory.give_back) X(vm.reserve) X(vm.release) X(vm.create) X(vm.destroy) \
@@ -113,12 +113,12 @@ static void test_other_drivers(void)
     other = device.table;
     CHECK_INT(creation(&config), ==, GPUARENA_OK);
     config.driver = &device.table;
-    script("destroy whole");                     /* what has ended is no parent */
+    script("destroy whole");                     /* an ended arena is no parent */
     CHECK_INT(creation(&config), ==, GPUARENA_INVALID_CONFIG);
     script_end();
 }
 
-/* What is in force can be read, and makes the same again. */
+/* Values in force can be read, and make an arena with these values again. */
 static void test_in_force(void)
 {
     gpuarena_config values, again;
@@ -150,7 +150,7 @@ static void test_in_force(void)
     script_end();
 }
 
-/* A share of -0, which is 0, is the default, too. */
+/* A share of -0 equals 0, and so is the default. */
 static void test_minus_zero(void)
 {
     char text[256];
@@ -163,7 +163,7 @@ static void test_minus_zero(void)
     script_end();
 }
 
-/* A driver whose figures are nonsense: sums with them do not wrap, nor make what is asked of them look small. */
+/* A driver whose figures are nonsense: sums with them do not wrap, nor make a request look small. */
 static int endless(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     (void)self, (void)kind;

@@ -27,7 +27,7 @@ static int in_child(int (*child)(void))
         alarm(20);
         status = child();
         if (TAP_SANITIZED) _exit(status);        /* the parent's memory is no leak */
-        exit(status);                            /* make coverage counts what ends by exit */
+        exit(status);                            /* make coverage counts code that ends by exit */
     }
     if (process < 0 || waitpid(process, &status, 0) != process || !WIFEXITED(status)) return -1;
     return WEXITSTATUS(status);
@@ -41,7 +41,7 @@ static int is_refused(void)
     return all_calls_answer(arena, block, GPUARENA_FORKED) || device.calls[ENTRY_COUNT] != calls;
 }
 
-/* What has no result reads as nothing, the record says why, and the sentence names the arena. */
+/* In the child calls without a result return empty values, the record says why, and the sentence names the arena. */
 static int reads_nothing(void)
 {
     gpuarena_stats stats;
@@ -72,7 +72,8 @@ static int does(const char *text)
     return place.trouble[0] != '\0';
 }
 
-/* An arena of the child's own; the parent's pointers are foreign to it. And a grandchild, of both. */
+/* An arena of the child's own; the parent's pointers are foreign to it. The child forks a grandchild, to which both
+   are foreign. */
 static int makes_its_own(void)
 {
     gpuarena *of_parent = arena;
@@ -104,7 +105,7 @@ static int is_refused_by_tree(void)
 
 static int does_nothing(void) { return 0; }
 
-/* ---- parents; what their scripts do next shows that they notice nothing */
+/* ---- parents; the scripts that they run next show that they notice nothing */
 
 static void test_child(void)
 {
@@ -181,7 +182,7 @@ static void *call_under_lock(void *unused)
 static int forked_status = -1;
 static gpuarena_action_kind forks_at;
 
-/* Forks while the arena's lock is held by this very thread; at growth, while the arena is made, which is the
+/* Forks while the arena's lock is held by this very thread; at growth, during the creation of the arena, which is the
    parent's. */
 static void fork_inside(gpuarena *told, const gpuarena_action *action, void *user)
 {

@@ -1,5 +1,5 @@
-/* What goes wrong only in programs that run for long, from inside: counters that have passed 2^32, tables at their
-   largest, and what streams and threads that are gone leave behind. */
+/* Faults that show only in programs that run for long, from inside: counters that have passed 2^32, tables at their
+   largest, and records of streams and threads that are gone. */
 #define GPUARENA_STATIC
 #include "scripted.h"
 

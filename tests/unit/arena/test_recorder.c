@@ -1,6 +1,6 @@
-/* The recorder of the examples: a trace that is replayed through an arena is recorded to the byte as it was; and what
-   a program does beside allocating and freeing is written as lines that replay takes. What replay makes of them:
-   cases/recordings_and_specs.case. (GPUARENA_TRACES) */
+/* The recorder of the examples: a trace that is replayed through an arena is recorded to the byte as it was; and
+   other actions of a program than allocations and frees are written as lines that replay takes. Replays of such
+   lines: cases/recordings_and_specs.case. (GPUARENA_TRACES) */
 #include "scripted.h"
 
 #include "examples/recorder.h"
@@ -19,7 +19,7 @@ static void record(uint64_t work_ns)
     CHECK_INT(recorder_begin(&trace, arena_now(), out, work_ns), ==, GPUARENA_OK);
 }
 
-/* What it has written. */
+/* The text that it has written. */
 static buffer recorded(void)
 {
     CHECK_INT(recorder_end(&trace, arena_now()), ==, 0);
@@ -36,7 +36,7 @@ static gpuarena_stream stream_of(uint64_t number, gpuarena_stream *made)
     return made[number];
 }
 
-/* Plays the workload through an arena; what was recorded. */
+/* Plays the workload through an arena; returns the record. */
 static buffer play(const op_stream *played)
 {
     gpuarena_stream made[TRACE_STREAMS] = { NULL };
@@ -64,8 +64,8 @@ static buffer play(const op_stream *played)
     return text;
 }
 
-/* What the recorder writes of this stream: blocks by their order, streams by their first use,
-   frees that name only another stream than the allocation's; neither work nor waits. */
+/* The stream as the recorder writes it: blocks by their order, streams by their first use, frees that name only
+   another stream than the allocation's; neither work nor waits. */
 static void canonical(op_stream *stream)
 {
     uint64_t numbers[TRACE_STREAMS] = { 0 }, *homes = calloc(stream->block_count + 1, sizeof *homes), count = 0;
@@ -132,7 +132,7 @@ static void test_recordings(void)
 
 /* ---- lines */
 
-/* What is live comes first; uses, frees on other streams, resizes, failures; blocks for every stream are stream
+/* Live blocks come first; then uses, frees on other streams, resizes, failures; blocks for every stream are stream
    0's. */
 static void test_each_line(void)
 {
@@ -154,7 +154,7 @@ static void test_each_line(void)
     script_end();
 }
 
-/* A file that cannot take it all is told of at the end. */
+/* The end of a record reports a file that cannot take it all. */
 static void test_full(void)
 {
     FILE *out = fopen("/dev/full", "w");

@@ -12,7 +12,7 @@ static gpuarena *arena;                          /* of the test that runs */
 static void open_arena(void)
 {
     script("device 1T plain");
-    device.table.per_thread = NULL;              /* or one of the streams' handles stood for threads' own */
+    device.table.per_thread = NULL;              /* else one of the streams' handles would stand for threads' own */
     script("arena growth=exact");
     arena = arena_now();
 }
@@ -75,7 +75,7 @@ static void test_classes(void)
     CHECK_INT(gpuarena__bin_of(((uint64_t)1 << 50) - 256).number, ==, CLASSES - 1);
 }
 
-/* What the search relies on: in one class, a digest that is as large means a size that is as large. */
+/* The promise that the search relies on: in one class, a digest that is as large means a size that is as large. */
 static void test_digests(void)
 {
     int wrong = 0, lost = 0;
@@ -227,7 +227,7 @@ static void test_collisions(void)
     script_end();
 }
 
-/* How many entries are looked at for a stream. */
+/* The number of entries that a look-up of a stream visits. */
 static uint32_t probes(gpuarena_stream stream)
 {
     const gpuarena__streams *all = &arena->streams;

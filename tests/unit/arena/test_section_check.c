@@ -1,12 +1,11 @@
-/* Section >>check of the header, from inside: every invariant of segments, pages, holes, rooms and trees, and of what
-   an arena keeps of streams, captures, tags, heaps, sub-arenas and plans, is violated in turn, named, and mended
-   again. */
+/* Section >>check of the header, from inside: every invariant of segments, pages, holes, rooms and trees, and of the
+   records of streams, captures, tags, heaps, sub-arenas and plans, is violated in turn, named, and mended again. */
 #define GPUARENA_STATIC
 #include "scripted.h"
 
 enum { CHUNK_NODES = 512, NOWHERE = 0x7fffffff, MOST_PUT = 4096 };
 
-static gpuarena *arena;                          /* what is checked: that of the script's latest command */
+static gpuarena *arena;                          /* the arena under check: that of the script's latest command */
 
 static gpuarena__node *node_at(uint32_t index) { return gpuarena__node_at(arena, index); }
 
@@ -18,7 +17,7 @@ static uint32_t index_of(const char *name)
 
 static gpuarena__node *node_of(const char *name) { return node_at(index_of(name)); }
 
-/* The first node with just these of some bits. */
+/* The first node whose bits in `among` are just `bits`. */
 static gpuarena__node *find_node(uint64_t bits, uint64_t among)
 {
     for (const gpuarena__range *range = arena->ranges.first; range; range = range->after)
@@ -42,7 +41,7 @@ static void put(void *field, size_t size, uint64_t value)
     memcpy(field, size == sizeof narrow ? (const void *)&narrow : (const void *)&value, size);
 }
 
-/* What the check says, which is the failure's detail. "": nothing. */
+/* The complaint of the check, which is the failure's detail. "": none. */
 static const char *check_of(void)
 {
     static char message[200];
@@ -54,7 +53,7 @@ static const char *check_of(void)
         && arena->stats.misuse_count == misuses ? message : "another failure";
 }
 
-/* The check names what is wrong, perhaps with figures behind it, and nothing when it is right again. */
+/* The check names the violation, perhaps with figures behind it, and nothing when the fields are right again. */
 static void complain(const char *complaint)
 {
     const char *said = check_of();
@@ -357,7 +356,7 @@ static void test_large(void)
 }
 
 /* ---- streams: blocks of two threads' streams, one used on others, one with a tag, one of a capture; freed ones that
-   wait for one stream, for several, and for none; and a sub-arena */
+        wait for one stream, for several, and for none; and a sub-arena */
 
 static gpuarena__node *used, *tagged, *pending, *multi, *quiet;
 

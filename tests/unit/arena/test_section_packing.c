@@ -17,7 +17,7 @@ static uint64_t draw(void)
 
 typedef struct placed { uint32_t from, to, wrap; uint64_t units, offset; } placed;
 
-/* Fills `block` with what is there from the allocation `at` on. */
+/* The allocation `at` as a block: from its allocation to its free, and how far it lives into the next step. */
 static placed placed_of(uint32_t at, uint32_t count)
 {
     uint32_t until = list[at].until;
@@ -43,7 +43,7 @@ static int is_free(const placed *blocks, uint32_t count, const placed *one, uint
 }
 
 static int early;                                /* of one size: the earliest first, not the longest-lived */
-static int crossing;                             /* first of all what is there in the next step, too */
+static int crossing;                             /* blocks that live into the next step come first */
 
 static int by_size(const void *left, const void *right)
 {
@@ -154,7 +154,8 @@ static void test_each_lies_as_low_as_it_can(gpuarena *arena)
               "%d from step to step, %d tiny, %d steps packed in the other order", wraps, tiny, again);
 }
 
-/* ---- where they lay, between what others have: for the slowest way, blocks that are there at all times */
+/* ---- places of the step before, between memory of others: for the slowest way, blocks that are there at all
+        times */
 
 static uint32_t gap_count;
 static uint64_t memory_end;
@@ -181,7 +182,7 @@ static void draw_places(uint32_t count)
     }
 }
 
-/* No block lies on both sides of where memory ends. */
+/* Tells whether a block may lie at the offset: memory is free there, and its end is not inside of the block. */
 static int is_place(uint32_t count, const placed *one, uint64_t offset)
 {
     return (offset >= memory_end || offset + one->units <= memory_end) && is_free(blocks, count, one, offset);

@@ -1,4 +1,4 @@
-/* Every message of the header, pinned once, in sentences.golden: what is said of texts of a configuration, of arenas
+/* Every message of the header, pinned once, in sentences.golden: sentences on texts of a configuration, of arenas
    that are not created, of failure records, and of calls that are refused; and reports. `make golden` rewrites the
    file. A line of it that begins with > is an answer. The others are cases, which a person writes:
      parse TEXT             gpuarena_config_parse of TEXT, in which \x09 is a character
@@ -17,7 +17,7 @@
 
 /* ---- texts */
 
-static char answer[1 << 14];                     /* what the latest case was told */
+static char answer[1 << 14];                     /* answers of the latest case */
 static char whole[1 << 17];                      /* the file as it should be */
 static size_t length;
 
@@ -31,7 +31,7 @@ static void put(const char *format, ...)
     if (length >= sizeof whole) length = sizeof whole - 1;
 }
 
-/* In place: \x09 becomes a character. */
+/* Turns \x09 into a character, in place. */
 static void unescape(char *text)
 {
     char *to = text;
@@ -88,7 +88,7 @@ static int set_member(void *of, const member *members, size_t count, const char 
     return 0;
 }
 
-/* What is said of one of these, whose length is as it says; a smaller text is a prefix that ends with a NUL. */
+/* The text of one of these, whose length is as returned; a smaller buffer gets a prefix that ends with a NUL. */
 static size_t text_of(const gpuarena_failure *failure, const gpuarena_config *config, char *text, size_t size)
 {
     return failure ? gpuarena_failure_text(failure, text, size) : gpuarena_config_text(config, text, size);
@@ -107,7 +107,7 @@ static void say(const char *before, const gpuarena_failure *failure, const gpuar
     snprintf(answer, sizeof answer, "%s%s", before, wrong ? "the length is wrong" : all);
 }
 
-/* What this thread was told last. */
+/* Writes the latest failure that this thread was told of. */
 static void last_said(const gpuarena *arena)
 {
     gpuarena_failure failure;
@@ -117,7 +117,7 @@ static void last_said(const gpuarena *arena)
 
 /* ---- cases of the file */
 
-/* X(name, field, how many values it has, 0: a size; is it a share) */
+/* X(name, field, number of values, 0: a size; 1: a share) */
 #define FIELDS(X) \
     X(backing, backing, 6, 0) X(growth, growth, 5, 0) X(streams, streams, 4, 0) X(share, share, 3, 0) \
     X(scrub, scrub, 4, 0) X(release, release, 4, 0) X(plan, plan, 2, 0) X(debug, debug, 3, 0) \
@@ -134,7 +134,7 @@ static const member fields[] = {
     { "name", IN(gpuarena_config, name), 1, 0 }, { "zero_begin", IN(gpuarena_config, zero_begin), 1, 0 },
     { "zero_end", IN(gpuarena_config, zero_end), 1, 0 } };
 
-/* Tells whether fields whose keys a text does not name are as they were: filled so. */
+/* Tells whether fields whose keys a text does not name still have all bytes `fill`. */
 static int others_are(const char *text, const gpuarena_config *config, int fill)
 {
     for (size_t at = 0; at < COUNT(fields); at++) {
@@ -147,7 +147,7 @@ static int others_are(const char *text, const gpuarena_config *config, int fill)
     return 1;
 }
 
-/* A text changes what it names, a refused one nothing, and a message ends within its bounds. */
+/* A text changes the fields that it names, a refused one nothing, and a message ends within its bounds. */
 static void answer_parse(char *text)
 {
     gpuarena_config config, before;
@@ -268,7 +268,7 @@ static void veil(char *text, const char *before)
 }
 
 /* Each piece can be the last, with the writer's answer, which is no failure of the arena. Without host memory the
-   report is the same. */
+   report has equal text. */
 static void answer_report(char *text)
 {
     static char again[sizeof answer];
@@ -293,9 +293,10 @@ static void answer_report(char *text)
     veil(answer, "\"host_bytes\":");
 }
 
-/* ---- calls that are refused, on two arenas of one device: as scripts, or what scripts cannot say */
+/* ---- calls that are refused, on two arenas of one device: as scripts, or in C where scripts have no word for
+        them */
 
-/* Of `mine` block 1 lives and block 2 is freed; block 3 is `other`'s. */
+/* Block 1 of `mine` lives and block 2 is freed; block 3 is `other`'s. */
 static const char two_arenas[] = "device 8G; arena mine backing=paged; arena other backing=segments, limit=8M;"
                                  "a 3 1000; in mine; a 1 1000; a 2 1000; f 2";
 
@@ -375,7 +376,7 @@ static const struct { const char *word, *world; void (*answers)(char *text); } k
     { "report ", "", answer_report }, { "script ", two_arenas, answer_script },
     { "call ", two_arenas, answer_call } };
 
-/* A script that did not do as it says answers so. 0: the line is no case. */
+/* Runs a case of the file; a script that did not do as it says is reported in the answer. 0: the line is no case. */
 static int answer_line(char *line)
 {
     size_t kind = 0;
@@ -421,7 +422,7 @@ static int answer_all(FILE *file)
     return count;
 }
 
-/* Compares the file's lines with what is said now. Returns how many differ. */
+/* Compares the file's lines with the present answers. Returns how many differ. */
 static int compare_lines(FILE *file)
 {
     char line[2048], before[2048] = "";

@@ -1,8 +1,9 @@
 /* The contract of a CUDA device, asked of the libcudart substitute: by the calls of the runtime and of libcuda, and
-   through gpuarena.h's driver table over them. Besides, what each call leaves in the last-error slot: the runtime's
-   its code, libcuda's and the table's nothing; and the table leaves the caller's device current. Another process's
-   steps are made by children that were forked before any call: the substitute serves none that was forked later.
-   It must not know what the cases say: tests/contract; nor how contents are shared, but for what a handle says. */
+   through gpuarena.h's driver table over them. It also judges the last-error slot: calls of the runtime leave their
+   codes there, those of libcuda and the table nothing; and the table leaves the caller's device current. Another
+   process's steps are made by children that were forked before any call: the substitute serves none that was forked
+   later. It must not know the contents of the cases: tests/contract; nor how memory is shared, but for the words of a
+   handle. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE                              /* memfd_create */
 #endif
@@ -39,7 +40,7 @@ static void *find(const char *name)
     return found ? found : dlsym(all, second);
 }
 
-/* As the table does, device and peers by number. */
+/* Gives access as the table does, with the device and its peers by number. */
 static int set_access(const step *at)
 {
     CUmemAccessDesc descs[64];
@@ -154,7 +155,7 @@ static void leave(void)
     waitpid(others[other++].process, NULL, 0);
 }
 
-/* ---- what no function of CUDA does */
+/* ---- steps for which CUDA has no function */
 
 /* The other process may not look into this one any more. Where that cannot be had, the case ends here. */
 static void hide(void)
@@ -179,7 +180,7 @@ static uint64_t standard_count(void)
     return count;
 }
 
-/* A handle like another one, but that this word of 8 bytes says something else. */
+/* A handle like another one, except that this word of 8 bytes has another value. */
 static const uint64_t *reword(step *at, const char *word, uint64_t value)
 {
     static const char words[] = "magic   process machine device  what    bytes   file    place   ";
@@ -192,7 +193,7 @@ static const uint64_t *reword(step *at, const char *word, uint64_t value)
     return said;
 }
 
-/* .. but of a file of 4 MiB with this name, which begins with what the handle says. */
+/* Makes a handle of a file of 4 MiB with this name, which begins with the words of the handle. */
 static void forge(step *at)
 {
     int file = memfd_create(at->words[2], MFD_CLOEXEC);
@@ -238,7 +239,7 @@ static int has(void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset
     return 1;
 }
 
-/* ---- what a call leaves */
+/* ---- the last-error slot and the current device after a call */
 
 static const char *settle_runtime(int code, int is_table)
 {
@@ -334,7 +335,7 @@ static void start_others(void)
     }
 }
 
-/* Kernels cannot run, so that what is theirs fails anyhow; host functions: test_cudart_calls.c. */
+/* Kernels cannot run, so their calls fail anyhow; host functions: test_cudart_calls.c. */
 static void test_all_calls_were_refused(void)
 {
     static const char *const elsewhere[] = {

@@ -1,6 +1,6 @@
 /* The driver table over the CUDA runtime, on the libcudart substitute: how it is filled, or is not, whose devices and
-   errors are whose, codes, absence; and arenas over it, of each kind of memory, and in a child of fork. What its
-   entries do, and leave of the caller's device: tests/contract. */
+   errors are whose, codes, absence; and arenas over it, of each kind of memory, and in a child of fork. Effects of
+   its entries, and the caller's current device: tests/contract. */
 #include "cuda_machine.h"
 
 #ifndef GPUARENA_NO_CUDA
@@ -87,7 +87,7 @@ static cudaError_t look_up(const char *name, void **function, unsigned version, 
     return plays.hidden_code;
 }
 
-/* Instead of libcudart's own, for this program is asked first. */
+/* Replaces libcudart's own function, since symbols of the program come first. */
 #if CUDART_VERSION >= 12050
 #undef cudaGetDriverEntryPointByVersion
 cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version,
@@ -123,7 +123,7 @@ static gpuarena_driver fill(void)
     return driver;
 }
 
-/* With the group vm and the group fd, or without; the rest is there. */
+/* The table has the group vm and the group fd, or lacks them; the other groups are there. */
 static void expect_groups(const char *what, int vm, int fd)
 {
     gpuarena_driver driver = fill();
@@ -136,8 +136,9 @@ static void expect_groups(const char *what, int vm, int fd)
     CHECK(driver.capture.active && driver.peer && driver.ipc.get_handle && driver.ipc.open_handle);
 }
 
-/* Each function is not found, with success or without, or found, and an error all the same; calls that fail; devices
-   that cannot. An error of the caller's outlives it all, or one of ours takes its place, but there is never none. */
+/* Each function of the driver is not found, with success or without, or is found with an error; calls fail; devices
+   lack attributes. An error of the caller's outlives all of this, or one of ours takes its place, but there is never
+   none. */
 static void test_what_is_not_there(void)
 {
     static const struct { const char *faults; int vm, fd; } rows[] = {
@@ -250,7 +251,8 @@ static gpuarena_failure last(void)
     return failure;
 }
 
-/* On device 1, by the table that an arena makes itself of the current device; the caller is on device 0 then. */
+/* Makes an arena on device 1, by the table that an arena makes itself of the current device; the caller is on device
+   0 then. */
 static gpuarena *arena_of(gpuarena_backing backing)
 {
     gpuarena_config config = GPUARENA_INIT;
@@ -286,8 +288,8 @@ static int call_failing(const gpuarena_driver *driver, int call)
     }
 }
 
-/* An error of ours leaves no trace; one of the caller's outlives calls of ours that succeed, and of virtual memory
-   those that fail, too, and is not forgotten by others that fail. */
+/* An error of ours leaves no trace. One of the caller's outlives calls of ours that succeed, and calls of virtual
+   memory that fail, too; after other calls that fail there is still an error. */
 static void test_last_error(void)
 {
     gpuarena *arena = arena_of(GPUARENA_BACKING_AUTO);
@@ -439,7 +441,7 @@ static void test_not_current(void)
             }
 }
 
-/* What was obtained can neither be handed out nor be given back. */
+/* Obtained memory can neither be handed out nor be given back. */
 static void test_not_given_back(void)
 {
     gpuarena_driver driver = fill();
@@ -454,7 +456,8 @@ static void test_not_given_back(void)
     }
 }
 
-/* What is not given back stays: memory that a stream may use, if the device cannot be waited for; and a pool. */
+/* Memory that is not given back stays: memory that a stream may use, if the device cannot be waited for; and a
+   pool. */
 static void test_stays(void)
 {
     gpuarena_driver driver = fill();
@@ -476,8 +479,8 @@ static void test_stays(void)
     }
 }
 
-/* That a pool is not destroyed is no error of the call that gave the last memory back, and leaves none in the
-   slot, unless the caller had one. */
+/* A pool that is not destroyed is no error of the call that gave the last memory back, and leaves none in the slot,
+   unless the caller had one. */
 static void test_pool_stays(void)
 {
     for (int has_error = 0; has_error < 2; has_error++) {
@@ -541,7 +544,7 @@ static void test_defaults(void)
 
 /* ---- codes and absence */
 
-/* As the simulator's table of codes says, but that a device in use (46) is no lack of support. */
+/* The classes of codes are those of the simulator's table, but that a device in use (46) is no lack of support. */
 static void test_codes(void)
 {
     gpuarena_driver driver = fill();
@@ -595,7 +598,7 @@ static void test_absence(void)
 }
 
 /* ---- fork after the first use of CUDA: the child is refused by its parent's arenas and by the driver table alike,
-   frees nothing, and the parent goes on */
+        frees nothing, and the parent goes on */
 
 /* The number of the first thing that is wrong; 0: nothing. */
 static int child(gpuarena *arena, void *block, const gpuarena_driver *driver)
@@ -627,7 +630,7 @@ static void test_fork(void)
     if (process == 0) {
         status = child(arena, block, &driver);
         if (TAP_SANITIZED) _exit(status);        /* the parent's memory is no leak */
-        exit(status);                            /* make coverage counts what ends by exit */
+        exit(status);                            /* make coverage counts code that ends by exit */
     }
     CHECK(process > 0 && waitpid(process, &status, 0) == process && WIFEXITED(status));
     CHECK_INT(WEXITSTATUS(status), ==, 0);
@@ -647,7 +650,8 @@ static void run(void)
                                           { test_defaults, 2, NULL },
                                           { test_async_capture, 2, NULL }, { test_pool_stays, 2, NULL },
                                           { test_fork, 2, NULL } };
-    test_what_is_not_there();                    /* first: what a table has found is not looked up again */
+    test_what_is_not_there();                    /* first: a table does not look again for functions that it has
+                                                    found */
     machine_tests(tests, COUNT(tests));
     for (int backing = GPUARENA_BACKING_PAGED; backing <= GPUARENA_BACKING_ASYNC; backing++)
         test_backing((gpuarena_backing)backing);

@@ -1,4 +1,4 @@
-/* The libcudart substitute where a script does not reach: bytes that differ, structures, functions that are called
+/* The libcudart substitute beyond the words of scripts: bytes that differ, structures, functions that are called
    back, kernels, codes and their names. It must not know how calls are served. */
 #include "cuda_machine.h"
 
@@ -212,7 +212,7 @@ static void test_channels(void)
     CHECK_INT(made.f, ==, cudaChannelFormatKindUnsigned);
 }
 
-/* What nvcc's code calls by itself; the toolkit declares it for its own compiler alone. */
+/* Functions that nvcc's code calls by itself; the toolkit declares them for its own compiler alone. */
 void **__cudaRegisterFatBinary(void *binary);
 void   __cudaRegisterFatBinaryEnd(void **module);
 void   __cudaUnregisterFatBinary(void **module);
@@ -241,7 +241,7 @@ static void test_registration(void)
     CHECK_DONE(cudaGetLastError());
 }
 
-/* So deep is no program. */
+/* Sixteen configurations nest, more than in any program. */
 static void test_configurations_nest(void)
 {
     dim3 pushed = { 1, 1, 1 }, grid, block;
@@ -301,7 +301,7 @@ static void test_names_of_codes(void)
     for (size_t i = 0; i < COUNT(rows); i++) CHECK_STR(cudaGetErrorName((cudaError_t)rows[i].code), rows[i].name);
 }
 
-/* All that there are, by codes.txt: number, the runtime's name, the driver's, and what gpuarena makes of it. */
+/* All codes, by codes.txt: number, the runtime's name, the driver's, and gpuarena's meaning. */
 static void test_codes(void)
 {
     static const char *const meanings[] = { "done", "no_memory", "not_ready", "capturing", "not_supported", "failed",

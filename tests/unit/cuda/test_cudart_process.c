@@ -1,5 +1,5 @@
 /* The libcudart substitute in its process: GPUARENA_SIM, findings at exit, unloading, fork, threads, machines
-   that others own. Most cases run this program again. Must not know how the order is kept. */
+   that others own. Most cases run this program again. It must not know how the order is kept. */
 #include "cuda_machine.h"
 
 #ifdef GPUARENA_NO_CUDA
@@ -15,7 +15,7 @@ CUDA_TEST_MAIN(run)
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #endif
 
-/* What <<< >>> calls first; the toolkit declares it for its own compiler alone. */
+/* The function that <<< >>> calls first; the toolkit declares it for its own compiler alone. */
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream);
 
 static const char *program;
@@ -23,7 +23,7 @@ static char said[8192];
 static void *kept;                               /* device memory that is held when the process ends */
 static int tells_at_the_end;
 
-/* ---- what the process that is run again does */
+/* ---- cases of the process that is run again */
 
 static int held(void)
 {
@@ -75,7 +75,7 @@ static int unloading(void)
     return 0;
 }
 
-/* The child says what it is told; its status, too, must be its own. */
+/* A child prints the results of its calls; its status, too, must be its own. */
 static int forking(int call_first, int find_first)
 {
     void *block = NULL;
@@ -156,7 +156,8 @@ static int end_among_threads(void)
     return 6;
 }
 
-/* Address space for a hundred granules; a gigabyte is written. What fails is told, and the rest goes on. */
+/* Address space for a hundred granules; a gigabyte is written. Writes that fail return an error, and other calls go
+   on. */
 static int no_host_memory(void)
 {
     static char text[8192];
@@ -179,7 +180,7 @@ static int no_host_memory(void)
     return 0;
 }
 
-/* What the process that is run again does: says what it finds. */
+/* A case of the process that is run again: it prints its view of the device. */
 static int describe(void)
 {
     int count = -1;
@@ -329,8 +330,8 @@ static const struct { const char *name; int (*run)(void); } cases[] = {
 #undef CASE
 };
 
-/* ---- what becomes of it, with this GPUARENA_SIM (NULL: none): its status, and all that it says; or, where there is
-        a `|`, how that begins, and what else is in it */
+/* ---- the end of each case, with this GPUARENA_SIM (NULL: none): its status, and all that it prints; or, where there
+        is a `|`, the beginning of that, and other parts of it */
 
 static const struct { const char *name, *text; int status; const char *said; } ends[] = {
     { "held", "device=1G", 0, "" },
@@ -376,8 +377,8 @@ static const struct { const char *name, *text; int status; const char *said; } e
     { "skip_kernels_of_threads", "kernels=skip", 0, "gpuarena sim: 2 kernels were skipped: |" },
 };
 
-/* Runs this program again, with an argument and GPUARENA_SIM, and keeps what it prints, on stderr too. Its exit
-   status, or -1 if it did not end by itself. */
+/* Runs this program again, with an argument and GPUARENA_SIM, and keeps all that it prints, on stderr too. Returns
+   its exit status, or -1 if it did not end by itself. */
 static int run_again(const char *argument, const char *sim_text)
 {
     char command[600];
@@ -463,7 +464,7 @@ static void test_threads(void)
     CHECK_U64(sim_finding_count(machine), ==, 0);
 }
 
-/* What each thread has of its own: a current device, a last error, a context. */
+/* Each thread has a current device, a last error and a context of its own. */
 static void *ask_in_a_thread(void *unused)
 {
     static int told[6];
@@ -497,7 +498,7 @@ static void test_what_each_thread_has(void)
     CHECK(cudaGetDevice(&device) == cudaSuccess && device == 1);
 }
 
-/* One by sim_thread's word is one for streams alone; this one is real. */
+/* Runs in a real thread. A thread that sim_thread names has streams alone. */
 static void *query_own_stream(void *code)
 {
     *(int *)code = (int)cudaStreamQuery(cudaStreamPerThread);

@@ -1,5 +1,5 @@
-/* Real bytes of simulated memory, granule by granule and across them, against a shadow kept here; what they cost.
-   Must not know how bytes are kept, but that patterns are kept beside them. */
+/* Real bytes of simulated memory, granule by granule and across them, against a shadow kept here; and their costs. It
+   must not know how bytes are kept, but that patterns are kept beside them. */
 #include "sim_device.h"
 
 #include "stress/sim/devmem.h"
@@ -58,7 +58,7 @@ static void test_block_equals_a_shadow(void)
     devmem_destroy(&memory);
 }
 
-/* A pattern is what fills say, bytes are what writes say; a write makes the pattern of its range unknown. */
+/* A fill makes a pattern, a write makes bytes; a write makes the pattern of its range unknown. */
 static void test_writes_forget_patterns(void)
 {
     uint64_t bad_offset;

@@ -1,5 +1,5 @@
-/* The contract of a CUDA device, asked of the simulated one by its own functions; and that what is wrong is found.
-   It must not know what the cases say: tests/contract. */
+/* The contract of a CUDA device, asked of the simulated one by its own functions; and proof that violations are
+   found. It must not know the contents of the cases: tests/contract. */
 #include "contract.h"
 
 int main(void)

@@ -1,6 +1,6 @@
 /* The simulated machine beyond the contract: its table, configurations, clock, costs, findings, devices that do not
-   exist, and how far it goes: mappings, many devices, devices of real sizes.
-   Must not know what lies behind the entries. */
+   exist, and its range: mappings, many devices, devices of real sizes. It must not know the code behind the
+   entries. */
 #include "sim_device.h"
 
 #include <time.h>
@@ -179,14 +179,14 @@ static void test_thirty_two_devices(void)
         spans[2 * i + 1] = (span){ bench_number(address), bench_number(address) + GIB(320) };
     }
     for (int i = 0; i < 64; i++) {
-        wrong += spans[i].end > (uint64_t)1 << 47;           /* what a process may use of 48 bits */
+        wrong += spans[i].end > (uint64_t)1 << 47;           /* the addresses of 48 bits that a process may use */
         for (int j = 0; j < i; j++) wrong += spans[i].start < spans[j].end && spans[j].start < spans[i].end;
     }
     CHECK_MSG(wrong == 0 && sim_finding_count(bench.machine) == 0, "no device has addresses of another, or twice");
     bench_close(&bench);
 }
 
-/* All of a device in pages, moved to other addresses in reverse order, and all of it still what it was. */
+/* All memory of a device in pages, moved to other addresses in reverse order, with all of its contents. */
 static void test_a_whole_device(uint64_t capacity_bytes)
 {
     sim_bench bench = bench_open_sized(capacity_bytes, NULL);
@@ -218,7 +218,8 @@ static void test_a_whole_device(uint64_t capacity_bytes)
     bench_close(&bench);
 }
 
-/* Closed in the order in which they were opened. Processor time of this program alone, ten times what is needed. */
+/* Handles are closed in the order in which they were opened. The bound is processor time of this program alone, ten
+   times the need. */
 static void test_many_opens(void)
 {
     enum { MANY = 20000 };

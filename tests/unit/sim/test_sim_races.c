@@ -1,12 +1,10 @@
-/* The judge of order, against random programs: its findings are those that reachability in the full graph
-   of what comes before what says.
-   It must not know how the judge keeps its records.
-   GPUARENA_RACE_PROGRAMS: how many random ones. */
+/* The judge of order, against random programs: its findings are those by reachability in the full graph of order. It
+   must not know how the judge keeps its records. GPUARENA_RACE_PROGRAMS: how many random ones. */
 #include "sim_device.h"
 
 enum { STREAMS = 6, EVENTS = 3, STEPS = 24, PAGES = 4 };     /* stream 0: the legacy one; the last does not block */
 
-typedef struct program {                         /* what a random program runs on */
+typedef struct program {                         /* the objects of a random program */
     sim_bench       bench;
     gpuarena_stream streams[STREAMS];
     void           *events[EVENTS];
@@ -47,10 +45,10 @@ static int program_use(program *self, int stream, int page, uint64_t owner)
 /* ---- reachability: commands are numbered, before[i] is the set of those that come before command i */
 
 typedef struct race_model {
-    uint64_t before[STEPS * 2];                  /* bit j: command j comes before; itself, too */
+    uint64_t before[STEPS * 2];                  /* bit j: command j comes before, or is this one */
     int      count;
-    uint64_t host, streams[STREAMS], events[EVENTS];         /* what comes before the next */
-    uint64_t all_streams;                        /* all that was ever issued */
+    uint64_t host, streams[STREAMS], events[EVENTS];         /* commands before the next one */
+    uint64_t all_streams;                        /* all that were ever issued */
     struct { int command, page; uint64_t owner; } uses[STEPS];
     int      use_count;
 } race_model;
@@ -67,7 +65,7 @@ static int race_issue(race_model *model, int stream)
     return command;
 }
 
-/* By the rule itself: after every use of the page in an earlier run of uses by one owner. */
+/* The rule itself: a use comes after every use of the page in an earlier run of uses by one owner. */
 static int race_expect_use(race_model *model, int stream, int page, uint64_t owner)
 {
     int command = race_issue(model, stream), ordered = 1, earlier = 0;
@@ -82,8 +80,8 @@ static int race_expect_use(race_model *model, int stream, int page, uint64_t own
     return ordered;
 }
 
-/* A stream is destroyed, and made anew: what it was given is no stream's any more, so that the legacy stream does not
-   wait for it. Stream 0: the block is given back, which waits for all, and obtained again. */
+/* A stream is destroyed, and made anew: its earlier work is no stream's any more, so the legacy stream does not wait
+   for it. Stream 0: the block is given back, which waits for all work, and obtained again. */
 static int race_renew(program *self, race_model *model, int stream)
 {
     const gpuarena_driver *driver = &self->bench.driver;
@@ -97,7 +95,7 @@ static int race_renew(program *self, race_model *model, int stream)
         && bench_obtain(driver, MIB(4), &self->block) == SIM_SUCCESS;
 }
 
-/* One random step on both. 1: they agree. */
+/* Makes one random step on both. 1: they agree. */
 static int race_step(program *self, race_model *model, uint64_t random)
 {
     const gpuarena_driver *driver = &self->bench.driver;

@@ -1,6 +1,6 @@
 /* Random calls against records kept here: which addresses, pieces and granules are held, with which contents, by
    which pool; and the parts under the device: mappings and pages.
-   Must not know how the device keeps its books, but for counting pieces. */
+   It must not know how the device keeps its books, but for counting pieces. */
 #include "sim_device.h"
 
 #include "stress/sim/devmem.h"
@@ -98,7 +98,7 @@ static void test_slab_equals_an_array(void)
     devmem_destroy(&memory);
 }
 
-/* One page at three places, at the borders of the space and of what is looked up together. */
+/* One page at three places, at the borders of the space and of the span of one look-up. */
 static void test_mapping(void)
 {
     devmem memory;
@@ -118,7 +118,7 @@ static void test_mapping(void)
     for (int i = 0; i < 3; i++) devmem_unmap(&memory, made[i]);
     CHECK(!devmem_mapped(&memory, border) && !devmem_mapped(&memory, last));
     CHECK_U64(devmem_mapping_count(&memory), ==, 0);
-    (void)devmem_map(&memory, range, border, page, 4);       /* what is left goes with the memory */
+    (void)devmem_map(&memory, range, border, page, 4);       /* this mapping goes with the memory */
     devmem_destroy(&memory);
 }
 
@@ -140,7 +140,7 @@ static void test_pages_are_given_back(void)
     devmem_destroy(&memory);
 }
 
-/* How many pieces the shadow says a granule has. */
+/* The number of pieces of a granule, by the shadow. */
 static uint32_t shadow_pieces(const int *shadow)
 {
     uint32_t count = 1;
@@ -148,7 +148,8 @@ static uint32_t shadow_pieces(const int *shadow)
     return count;
 }
 
-/* One granule, edges mostly near a few places so that pieces meet, join and vanish; -1 in the shadow: not known. */
+/* Pieces of one granule, with edges mostly near a few places so that pieces meet, join and vanish; -1 in the shadow:
+   not known. */
 static void test_pieces_equal_a_shadow_of_bytes(void)
 {
     enum { ROUNDS = 60, EDGES = 12 };
@@ -183,7 +184,7 @@ static void test_pieces_equal_a_shadow_of_bytes(void)
     granule_clear(&unit);
 }
 
-/* Bytes of the granules that so many bytes take. */
+/* Rounds a size up to whole granules. */
 static uint64_t granules_of(uint64_t bytes)
 {
     return (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE;
@@ -215,7 +216,7 @@ static void give_back_filled(const sim_bench *bench, filled *block, figures *see
     block->ptr = NULL;
 }
 
-/* The device says that the block has its first unit's pattern as far as it has, and no further. */
+/* Tells whether the device finds the pattern of the block's first unit in just so many bytes as have it. */
 static int is_filled_so(const sim_bench *bench, const filled *block)
 {
     uint64_t bad_offset = 0, expected = 0, pattern = block->pattern[0] < 0 ? 0 : (uint64_t)block->pattern[0];
@@ -259,7 +260,7 @@ static void test_device_equals_a_shadow(void)
     bench_close(&bench);
 }
 
-/* Against a list of what is live: blocks never overlap, figures are sums, all goes back. */
+/* Calls of a pool against a list of live blocks: blocks never overlap, figures are sums, all goes back. */
 static void test_pool_equals_a_list(void)
 {
     sim_bench bench = bench_open_sized(MIB(256), NULL);

@@ -1,5 +1,5 @@
 /* The map of touches against one byte-by-byte record: random ranges, owners, orders, ends; how many pieces it keeps.
-   Must not know of streams. */
+   It must not know of streams. */
 #include "sim_device.h"
 
 #include "stress/sim/judge.h"
@@ -28,7 +28,7 @@ static void cell_add(cell *self, uint64_t owner, int line)
     self->own[line] = positions[line];
 }
 
-/* One random touch or end on both. 1: they agree. */
+/* Makes one random touch or end on both. 1: they agree. */
 static int step(granule *all, uint64_t random)
 {
     static const cell none;

@@ -1,5 +1,5 @@
-/* What measuring stands on: ranks of intervals, orders, sizes, targets; subjects over the null device; crowds; holes.
-   It must not test that anything is fast. */
+/* The base of measuring: ranks of intervals, orders, sizes, targets; subjects over the null device; crowds; holes. It
+   must not test that anything is fast. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 static problem why;
 
-/* Of so many fair coins, the chance that at most `most` show heads. */
+/* The chance that at most `most` of so many fair coins show heads. */
 static double chance_at_most(size_t coins, size_t most)
 {
     double term = 1, sum = 0;
@@ -51,7 +51,7 @@ static void test_median(void)
     CHECK(found.median > 2.49 && found.median < 2.51 && found.low < 1.5 && found.high > 3.5);
 }
 
-/* What the rounds so far are worth, and how often it was asked. */
+/* The value of the rounds so far, and how often it was asked for. */
 typedef struct asked { double share; size_t times; } asked;
 
 static double asked_share(void *user)
@@ -61,7 +61,7 @@ static double asked_share(void *user)
     return self->share;
 }
 
-/* After so many rounds, none of which took any time. */
+/* The number of rounds until the end, none of which took any time. */
 static size_t rounds_until(const rounds_length *length, asked *user, rounds_end expected)
 {
     size_t done = 0;
@@ -165,7 +165,7 @@ static void test_targets(void)
         CHECK_STR(cases_met(rows[row].target, rows[row].low, rows[row].high), rows[row].met);
 }
 
-/* Two of the same seed do the same, whoever serves them. */
+/* Two sets of pairs with one seed do equal work, whichever subject serves them. */
 static void test_subject(subject_kind kind)
 {
     static pairs work, twin;

@@ -1,5 +1,5 @@
-/* Measured costs: made-up rows, with noise, a driver that keeps what it is given back, and comments of a file. What
-   `stress costs` answers, of random tables, too: tests/cli/cases/search.case. */
+/* Measured costs: made-up rows, with noise, a driver that keeps memory given back to it, and comments of a file.
+   Output of `stress costs`, of random tables, too: tests/cli/cases/search.case. */
 #include <stdlib.h>
 
 #include "stress/measure/costs.h"
@@ -11,7 +11,7 @@
 
 static problem why;
 
-/* What is measured goes back, and the device's judge finds nothing. */
+/* Measured memory goes back, and the device's judge finds nothing. */
 static void test_clean(void)
 {
     device_config config;
@@ -109,7 +109,7 @@ static void test_weights(void)
     CHECK_MSG(falling.per_mib_ns == 0 && falling.fixed_ns == 200, "costs that fall have no negative part per MiB");
 }
 
-/* A driver that keeps what it is given back: its frees are none of a block. */
+/* A driver that keeps memory given back to it: its frees free no block. */
 static uint64_t hoarded_bytes;
 
 static int hoard_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)

@@ -1,5 +1,5 @@
 /* Books of device memory, of ranges and of pages, against plain models; and contents on CUDA, on the libcudart
-   substitute. What devices do for a run: tests/cli/cases/cuda.case and passes.case. It must not know of policies or
+   substitute. Devices in a run: tests/cli/cases/cuda.case and passes.case. It must not know of policies or
    workloads. */
 #include "stress/base/sets.h"
 #include "stress/device/cuda_table.h"
@@ -97,7 +97,7 @@ static int model_is_free(const model *self, uint64_t place, uint64_t pages)
     return !used;
 }
 
-/* Of the handle of this index, from this place on; pages 0: the mapping there ends. */
+/* Maps the handle of this index, from this place on; pages 0: ends the mapping there. */
 static void model_map(model *self, cuda_table *table, uint64_t place, uint64_t pages, int index)
 {
     const uint64_t address = FIRST + place * PAGE, count = pages ? pages : self->begins[place];
@@ -107,7 +107,7 @@ static void model_map(model *self, cuda_table *table, uint64_t place, uint64_t p
     self->begins[place] = pages;
 }
 
-/* One that is held is unmapped, and then destroyed. */
+/* A handle that is held is unmapped, and then destroyed; else it is created. */
 static void random_handle(model *self, cuda_table *table, int pick, uint64_t pages)
 {
     for (uint64_t place = 0; place < PLACES; place++) {
@@ -132,7 +132,7 @@ static void random_mapping(model *self, cuda_table *table, int pick, uint64_t pl
     }
 }
 
-/* From a byte inside a page on, over so many bytes. */
+/* Tells whether the table knows the run of mapped memory that begins at a byte inside of a page. */
 static int run_is_right(const model *self, const cuda_table *table, uint64_t place, uint64_t inside, uint64_t bytes)
 {
     uint64_t end = place, address = FIRST + place * PAGE + inside;
@@ -235,7 +235,7 @@ static void test_cuda_neighbours(void)
     give_back(block, 64);
 }
 
-/* A use writes what a fill has written there already; another's that comes too late is seen. */
+/* A use writes again the bytes that a fill has written; a use by another owner that comes too late is seen. */
 static void test_cuda_uses(void)
 {
     static const uint64_t sizes[] = { 1, 16, 17, 1000, 2 * MIB - 1, 2 * MIB, 9 * MIB + 3 };
@@ -254,8 +254,8 @@ static void test_cuda_uses(void)
     }
 }
 
-/* A block, two pages, of which one is mapped, and addresses around it and elsewhere: what a policy leaves goes with
-   the device. */
+/* A block, two pages, of which one is mapped, and addresses around it and elsewhere: all that a policy leaves goes
+   with the device. */
 static void leave(void)
 {
     const gpuarena_driver *driver = device_driver(opened);
@@ -269,7 +269,8 @@ static void leave(void)
     CHECK(device_holds(opened, base, PAGE) && !device_holds(opened, base, PAGE + 1));
 }
 
-/* What cannot be unmapped, or destroyed, stays on the device, which is told; of addresses those around a mapping. */
+/* Memory that cannot be unmapped, or destroyed, stays on the device, and the close reports it; so do the addresses
+   around a mapping. */
 static void leave_for_good(sim *served, const device_config *config)
 {
     static const struct { sim_call kind; const char *kept; } rows[] = {

@@ -1,8 +1,8 @@
-/* Models of known allocators against the real ones: what PyTorch (native, and with expandable segments), XLA's BFC,
-   ONNX Runtime's arena and RMM's pool reserved at their peak for the same operations, and under which smallest limits
-   PyTorch completed. The figures are the libraries' own: PyTorch 2.15.0 and 2.9.1, JAX 0.10.2, ONNX Runtime 1.31.1
-   and RMM 26.08, on a simulated device of 320 GiB, one stream.
-   (GPUARENA_TRACES=folder of recordings; what is not there is skipped, aloud)
+/* Models of known allocators against the real ones: the bytes that PyTorch (native, and with expandable segments),
+   XLA's BFC, ONNX Runtime's arena and RMM's pool reserved at their peak for the same operations, and the smallest
+   limits under which PyTorch completed. The figures are the libraries' own: PyTorch 2.15.0 and 2.9.1, JAX 0.10.2,
+   ONNX Runtime 1.31.1 and RMM 26.08, on a simulated device of 320 GiB, one stream. (GPUARENA_TRACES=folder of
+   recordings; rows of missing ones are skipped, aloud)
    Runs once: figures do not depend on the build. */
 #include <stdlib.h>
 #include <unistd.h>
@@ -113,7 +113,7 @@ static int play(const op_stream *stream, pool *opened, device *on, uint64_t *pea
     return served;
 }
 
-/* Of the policy on a fresh device; limit_bytes 0: none. */
+/* Runs the policy on a fresh device; limit_bytes 0: none. */
 static int run(const op_stream *stream, const char *name, uint64_t limit_bytes, uint64_t *peaks)
 {
     policy chosen;
@@ -141,7 +141,8 @@ static void check_peak(const golden_row *row, const op_stream *stream, int which
               row->workload, row->seed, golden_policies[which].name, found, expected);
 }
 
-/* The same bisection that was done with the library: from the peak requested to twice as much, by 2 MiB. */
+/* Finds the smallest limit by the bisection that was done with the library, too: from the peak requested to twice as
+   much, by 2 MiB. */
 static void check_limit(const golden_row *row, const op_stream *stream, int which, uint64_t expected)
 {
     const char *name = golden_policies[which].name;
@@ -186,7 +187,7 @@ static void check_row(const golden_row *row)
     op_stream_free(&stream);
 }
 
-/* RMM's arena takes half of what is free, and holds that, whatever is asked of it. */
+/* RMM's arena takes half of free memory, and holds that, whatever is requested of it. */
 static void test_rmm_arena(void)
 {
     op_stream stream;

@@ -1,4 +1,4 @@
-/* Histogram, repeats added up, memory track, digest: layout, edges, known values; and in what bounds a record stays.
+/* Histogram, repeats added up, memory track, digest: layout, edges, known values; and the bounds of a record.
    It must not know of policies. */
 #include "stress/base/sets.h"
 #include "stress/base/histogram.h"
@@ -33,7 +33,7 @@ static void test_layout(void)
     CHECK_MSG(wide == 0, "no bucket is wider than 1/32 of what is in it");
 }
 
-/* Of 1 to 20, and then of a large one, too. */
+/* Percentiles of the values 1 to 20, and then of a large one, too. */
 static void test_percentiles(void)
 {
     static const struct { uint32_t per_mille; uint64_t value; } rows[] = {
@@ -60,8 +60,7 @@ static void test_support(void)
     CHECK_U64(histogram_percentile(&latency, 990), ==, 7);
 }
 
-/* Two rows of one workload and policy: what they have together is one histogram, and its percentiles are
-   no average. */
+/* Two rows of one workload and policy: their times together are one histogram, and its percentiles are no average. */
 static void test_repeats(void)
 {
     static row rows[3];
@@ -130,7 +129,8 @@ static void test_digest(void)
     CHECK(digest_word(digest_word(DIGEST_START, 1), 2) != digest_word(digest_word(DIGEST_START, 2), 1));
 }
 
-/* Past its bound a list stays as it is, and what follows is told to be missing. */
+/* Past its bound a list of a record takes no more, and map_ops tells from which op on blocks are missing. Frees of
+   recorded blocks still count. */
 static void test_bounds_of_records(void)
 {
     problem trouble = { 0, "" };

@@ -18,7 +18,7 @@ typedef struct bench {                           /* a device with 16 MiB held, a
     gpuarena       *arena;
     pool            watched;
     oracle         *oracle;
-    gpuarena_stats  stats;                       /* what an arena would say */
+    gpuarena_stats  stats;                       /* statistics that an arena would return */
 } bench;
 
 static problem why;
@@ -123,7 +123,8 @@ static int take_step(bench *bed, const char *step, uint64_t *op)
     }
 }
 
-/* All but the last step are right. A violation stays, whatever follows; and it is the policy's: nobody is stuck. */
+/* Makes the steps of a trial, all but the last of which are right. A violation stays, whatever follows, and is the
+   policy's: the pass does not stop. */
 static void test_trial(size_t at)
 {
     bench bed;

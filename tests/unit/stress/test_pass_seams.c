@@ -1,4 +1,4 @@
-/* A pass at its seams to device and policy: what is judged, what a policy is told at the end, and one that lies.
+/* A pass at its seams to device and policy: passes that are judged, calls at a policy's end, and a policy that lies.
    It must not know of files or the command line. */
 #include "stress/run/pass.h"
 
@@ -64,7 +64,7 @@ static void add_blocks(bench *bed)
     add_free(bed, 1, 1);
 }
 
-/* Judging is for a pass that looks at what is found. */
+/* The device judges if the pass looks at the findings. */
 static void test_unjudged(void)
 {
     static const struct { verify_mode verify; int is_unjudged; } cases[] = {
@@ -110,7 +110,7 @@ static void test_threads(void)
 }
 
 /* A policy that hands one stream's memory to another is found out, by the work that the pass adds where a thread's
-   ops have none, whatever another thread's have. Where none has any it is not the workload's mistake. */
+   ops have none, whatever another thread's have. Where no thread's ops have work it is not the workload's mistake. */
 static void test_lie(int others_have_kernels)
 {
     static uint8_t numbers[OPS];

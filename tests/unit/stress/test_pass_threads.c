@@ -1,5 +1,5 @@
 /* Real threads on one policy: blocks that cross threads, refusals, failures; and the lock before a driver table.
-   Counts of what is timed: tests/cli/cases/passes.case.
+   Counts of timed calls: tests/cli/cases/passes.case.
    It must not depend on how fast any thread is. */
 #include <pthread.h>
 
@@ -59,7 +59,7 @@ static void test_failures(void)
     op_stream_free(&bed.stream);
 }
 
-/* By hand: a thread frees what another one has yet to allocate. */
+/* Ops made by hand: a thread frees a block that another one has yet to allocate. */
 static void test_waiting(void)
 {
     static op ops[] = { { MIB, 1, 0, 0, OP_ALLOC }, { 0, 1, 0, 0, OP_FREE }, { 3, 2, 1, 0, OP_ALLOC } };
@@ -151,7 +151,7 @@ static void test_shared_entries(void)
     device_close(shared, NULL);
 }
 
-/* Each thread has a default stream of its own, and nothing orders the two. */
+/* Each thread has a default stream of its own, and nothing orders two of these. */
 static void test_thread(void)
 {
     device_config config = { 0 };

@@ -1,5 +1,5 @@
-/* Plots: round ticks from the smallest to the largest axis, and what is written for them.
-   What is drawn: pictures.t and tests/cli/cases/outputs.case. */
+/* Plots: round ticks from the smallest to the largest axis, and their texts. Pictures: pictures.t and
+   tests/cli/cases/outputs.case. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void test_ticks(void)
     }
 }
 
-/* Of whatever is shown: some ticks, not too many, within the axis, and the rounded end is one of them. */
+/* For every axis: some ticks, not too many, within the axis, and the rounded end is one of them. */
 static void test_any(void)
 {
     int bad = 0;

@@ -12,7 +12,7 @@ static int parse(const char *text, uint64_t limit_bytes, policy *made)
     return policy_parse(text, limit_bytes, made, &why);
 }
 
-/* Each model: a block, its figures, a refusal in its words, and nothing held in the end. */
+/* Each model at work: a block, its figures, a refusal in its words, and nothing held in the end. */
 static void test_model_at_work(device *on, const model_kind *kind)
 {
     policy made;

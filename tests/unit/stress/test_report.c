@@ -1,5 +1,5 @@
-/* The schema's lines of columns, what is said of a CUDA device, and where texts are cut. It must not run anything.
-   What rows of runs become, on a CUDA device, too: tests/cli/cases/outputs.case. */
+/* The schema's lines of columns, the description of a CUDA device, and where texts are cut. It must not run anything.
+   Reports of rows, on a CUDA device, too: tests/cli/cases/outputs.case. */
 #include <stdlib.h>
 
 #include "stress/report/table.h"
@@ -40,7 +40,7 @@ static void test_cuda(void)
               "first op, driver 570.86.15, up to CUDA 12.8, runtime 13.1, 2 other processes");
 }
 
-/* What the schema says of a column, as the table has its unit, decimals and words. Status and reasons have words of
+/* The schema's rule for a column, as the table has its unit, decimals and words. Status and reasons have words of
    their own there; some keys are numbers. */
 static const char *schema_rule(row_column column, char *text, size_t size)
 {

@@ -1,6 +1,6 @@
-/* Passes and rows beyond what a command shows: random programs of several streams, what the timing pass has in common
-   with the verified one, and what is asked of a row only whether it completes.
-   Operations by hand, with all their numbers: tests/cli/cases/passes.case. It must not know of files. */
+/* Passes and rows beyond the output of commands: random programs of several streams, equal results of the timing pass
+   and the verified one, and rows of which only completion is asked. Operations by hand, with all their numbers:
+   tests/cli/cases/passes.case. It must not know of files. */
 #include <stdlib.h>
 
 #include "stress/base/sets.h"
@@ -121,7 +121,8 @@ static void test_void(size_t changed, uint64_t value, int after, int is_void)
     row_free(&made);
 }
 
-/* Asked only whether it completes: who lies is not found out, and a refusal ends it with its reason. */
+/* A row of which only completion is asked: a policy that lies is not found out, and a refusal ends it with its
+   reason. */
 static void test_probe(void)
 {
     static bench bed;

@@ -42,7 +42,7 @@ static int batch(rehearsal *self, uint64_t lowest, uint64_t likely, uint64_t hig
     return batch_search(&bounds, try_number, self, found);
 }
 
-/* What holds whatever the answers are. */
+/* The conditions that hold for any answers. */
 static int batch_holds(const rehearsal *self, const search_found *found)
 {
     uint64_t next = found->good + 1;
@@ -128,7 +128,8 @@ static int capacity(rehearsal *self, uint64_t least, uint64_t likely, uint64_t m
     return capacity_search(&bounds, try_granules, self, found);
 }
 
-/* Both ends were tried, one sufficed, the other did not, and nothing failed after it. */
+/* Conditions of a capacity: the upper end was tried and sufficed; the lower one, unless it is 0, was tried, did not
+   suffice, and was the last try that failed. */
 static int capacity_holds(const rehearsal *self, const search_found *found)
 {
     uint64_t enough = found->good / CAPACITY_GRANULE, below = found->bad / CAPACITY_GRANULE;
@@ -182,10 +183,10 @@ static void test_capacity_gaps(void)
     CHECK_MSG(!wrong && gapped, "with gaps a neighbour that does not suffice lies right below the answer");
 }
 
-/* ---- shrink: units without which it is not true */
-typedef struct culprits {                        /* it is true where all of these are kept */
+/* ---- shrink: units without which a condition does not hold */
+typedef struct culprits {                        /* the condition holds where all of these are kept */
     unsigned char needed[UNITS];
-    size_t        end;                           /* what is behind the last of them is never needed */
+    size_t        end;                           /* units behind the last of them are never needed */
     int           count, broken_at;
 } culprits;
 

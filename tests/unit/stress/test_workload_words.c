@@ -1,7 +1,6 @@
-/* What op streams are drawn and written with: draws and their distributions, sums that pass 2^64, labels, and lengths
+/* The tools that draw and write op streams: draws and their distributions, sums that pass 2^64, labels, and lengths
    of requests as they were measured; and a problem. Words, numbers and ids:
-   tests/cli/cases/recordings_and_specs.case.
-   Knows nothing of any one family but the lengths of `serve`. */
+   tests/cli/cases/recordings_and_specs.case. It must not know any one family, but for the lengths of `serve`. */
 #include "stress/base/sets.h"
 #include "stress/workload/maker.h"
 #include "stress/workload/serve.c"
@@ -22,7 +21,7 @@ static void test_a_problem_is_one_line_and_the_first(void)
     CHECK_INT(strlen(why.text), ==, sizeof why.text - 1);
 }
 
-/* From seed 1234567, as published with the generator and used in its ports. */
+/* The numbers from seed 1234567, as published with the generator and used in its ports. */
 static void test_random(void)
 {
     static const uint64_t expected[] = {
@@ -54,7 +53,8 @@ static void end(bench *self)
     op_stream_free(&self->stream);
 }
 
-/* Of exponential gaps 1/e are longer than the mean, 1/e^2 than twice it, half than ln 2 of it: within 4 sigma. */
+/* 1/e of exponential gaps are longer than the mean, 1/e^2 longer than twice it, half longer than ln 2 of it: within 4
+   sigma. */
 static void test_gaps(uint64_t seed, uint64_t mean_ns)
 {
     enum { DRAWS = 100000 };
@@ -108,7 +108,7 @@ static void test_labels(void)
     end(&test);
 }
 
-/* As measured on the traces that are named in serve.c: tokens at 50, 90 and 99 % (arxiv: 50, 75 and 90). */
+/* The lengths measured on the traces that are named in serve.c: tokens at 50, 90 and 99 % (arxiv: 50, 75 and 90). */
 static const struct { uint64_t tokens[2][3], per_mille[3], means[2]; } lengths[SERVE_LENGTHS] = {
     { { { 1020, 2735, 4142 },   { 129, 424, 601 } },  { 500, 900, 990 }, { 1357, 195 } },
     { { { 1469, 5194, 7436 },   { 13, 55, 252 } },    { 500, 900, 990 }, { 2343, 33 } },
