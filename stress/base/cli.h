@@ -11,8 +11,8 @@
 #define CLI_ROWS "run|capacity|batch"
 #define CLI_WORK CLI_ROWS "|shrink"
 #define CLI_OPTIONS(X) \
-    X(WORKLOAD, "What runs", "workload", 'w', LIST, "NAME[:key=value,..][,..]", NULL, 0, 0, SHAPES_SWEEP, \
-      CLI_WORK, "workloads; repeatable (stress list workloads)") \
+    X(WORKLOAD, "Workloads and policies", "workload", 'w', LIST, "NAME[:key=value,..][,..]", NULL, 0, 0, \
+      SHAPES_SWEEP, CLI_WORK, "workloads; repeatable (stress list workloads)") \
     X(POLICY, NULL, "policy", 'p', LIST, "NAME[:key=value,..][,..]", NULL, 0, 0, SHAPES_SWEEP, \
       CLI_WORK "|holes", "policies; repeatable (stress list policies)") \
     X(DEVICE, NULL, "device", 0, TEXT, "sim[:SIZE]|auto|cuda:N", "sim:80G", 0, 0, SHAPES_RESULTS, \
@@ -24,7 +24,7 @@
     X(OPS, NULL, "ops", 0, NUMBER, "N", NULL, 1, 0, SHAPES_RESULTS, \
       CLI_WORK, "cut each workload after N allocations and frees") \
     X(ROUNDS, NULL, "rounds", 0, NUMBER, "N", NULL, 1, 1000, SHAPES_RESULTS, \
-      "run|capacity", "all ops N times, on one pool; what is live is freed in between") \
+      "run|capacity", "all ops N times, on one pool; live blocks are freed in between") \
     X(THREADS, NULL, "threads", 0, NUMBER, "N", NULL, 1, 64, SHAPES_RESULTS, \
       CLI_WORK, "of each workload; a+b: different ones (stress help threads)") \
     X(VARY, NULL, "vary", 0, TEXT, "KEY", NULL, 0, 0, SHAPES_RESULTS, \
@@ -35,7 +35,7 @@
       CLI_ROWS, "only rows whose WORKLOAD/POLICY fits; * any text, ? a character") \
     X(QUICK, NULL, "quick", 0, FLAG, NULL, NULL, 0, 0, SHAPES_RESULTS, \
       CLI_WORK "|holes|bench", "a smoke test: --ops 20000 where --ops is not given") \
-    X(ON_OOM, "What happens", "on-oom", 0, CHOICE, "stop|skip", "stop", 0, 0, SHAPES_RESULTS, \
+    X(ON_OOM, "The run", "on-oom", 0, CHOICE, "stop|skip", "stop", 0, 0, SHAPES_RESULTS, \
       CLI_ROWS, "after a refusal: end the row, or go on without the block") \
     X(FAULTS, NULL, "faults", 0, TEXT, "TEXT", NULL, 0, 0, SHAPES_SIMULATION, \
       CLI_WORK "|costs", "faults of the simulated device (stress help faults)") \
@@ -63,13 +63,13 @@
       "run|holes|bench", ".. or until so long has gone, on each case or workload") \
     X(SHARD, NULL, "shard", 0, TEXT, "I/N|auto/N|none", NULL, 0, 0, NO_EFFECT, \
       CLI_ROWS, "every Nth row, from row I (from 0); then merge (stress help shards)") \
-    X(FAIL_IF, "What must not be", "fail-if", 0, REPEAT, "RULE|@FILE", NULL, 0, 0, NO_EFFECT, \
+    X(FAIL_IF, "Gates", "fail-if", 0, REPEAT, "RULE|@FILE", NULL, 0, 0, NO_EFFECT, \
       CLI_ROWS "|holes|compare|merge", "exit 1 where it is true (stress help gates); repeatable") \
     X(BASE, NULL, "base", 0, TEXT, "FILE", NULL, 0, 0, NO_EFFECT, \
       CLI_ROWS "|holes|merge", "CSV of an earlier run: base in rules") \
     X(STRICT, NULL, "strict", 0, FLAG, NULL, NULL, 0, 0, NO_EFFECT, \
-      CLI_ROWS "|holes|compare|merge", "what is ambiguous, or has no value, fails too") \
-    X(OUT, "What comes out", "out", 0, REPEAT, "KIND=PATH", NULL, 0, 0, NO_EFFECT, \
+      CLI_ROWS "|holes|compare|merge", "ambiguous verdicts, and those without a value, fail too") \
+    X(OUT, "Output", "out", 0, REPEAT, "KIND=PATH", NULL, 0, 0, NO_EFFECT, \
       CLI_WORK "|holes|costs|compare|merge|bench", "KIND: stress help outputs; repeatable; -: stdout") \
     X(QUIET, NULL, "quiet", 'q', FLAG, NULL, NULL, 0, 0, NO_EFFECT, \
       CLI_WORK "|holes|costs|compare|merge|bench", "no table, no notes but which shard this is, no progress") \

@@ -191,7 +191,7 @@ static void help_workload_page(FILE *out, size_t index)
 }
 
 static const char help_workloads[] =
-    "-w NAME:key=value,..: the options of each, their defaults, and what else they may be\n";
+    "-w NAME:key=value,..: the options of each workload, their defaults, and the values that they may have\n";
 
 /* Lists the recordings in the installed folder. */
 static void help_recordings(FILE *out)
@@ -243,8 +243,8 @@ static const char help_bottom[] =
     "  4   device or harness error, or output that could not be written\n"
     "  77  the device asked for is not there, or a policy's library is not in this build\n"
     "  128 + the signal's number: ended by it; 130 by Ctrl-C (SIGINT), 143 by SIGTERM, 129 by SIGHUP\n"
-    "After such a signal run, capacity and batch leave out the row under way and write what is finished; a second\n"
-    "one ends them at once. Files that lack rows say so: CSV in its last line, '# partial: 3 of 12 rows, then\n"
+    "After such a signal run, capacity and batch leave out the row under way and write the finished ones; a second\n"
+    "signal ends them at once. Files that lack rows say so: CSV in its last line, '# partial: 3 of 12 rows, then\n"
     "SIGINT', JUnit by an error. On a disk that is full no file changes: exit 4.\n"
     "\n"
     "Environment: COLUMNS, NO_COLOR, FORCE_COLOR, TERM, CI, GITHUB_STEP_SUMMARY; of Slurm, MPI and Kubernetes:\n"
@@ -256,8 +256,8 @@ static const char help_lists[] =
     "  -p cudaMalloc,segments:growth=step,step=64M,config:limit=4G\n"
     "A part that begins with a digit is another value of the key on its left. Four workloads, and two policies:\n"
     "  -w train:batch=1,2,seq=512,1024 -p segments:limit=4G,8G\n"
-    "-w all, -p all: each that there is (stress list). Where cudaMalloc is not among them, run has it in its table\n"
-    "all the same, dimmed, to compare with: it is in no file and fails no run. With -q it does not run.\n"
+    "-w all, -p all: each that there is (stress list). Where cudaMalloc is not among the policies, run adds it to\n"
+    "its table, dimmed, as a baseline: it is in no file and fails no run. With -q it does not run.\n"
     "config:key=value,.. is an arena by its keys alone. Paths with commas are refused. Workloads and their keys:\n"
     "stress help workloads.\n"
     "\n";
@@ -265,13 +265,13 @@ static const char help_lists[] =
 static const char help_threads[] =
     "-w WORKLOAD --threads N, N from 1 to 64: so many threads share one policy. Each runs the workload with streams\n"
     "and a seed of its own, drawn from the workload's seed and the thread's number; thread 0 has the seed as it is.\n"
-    "-w A+B: workloads joined by '+', keys and all (train:seq=512+uniform:n=500,max=8), are one row. Threads are\n"
-    "dealt out in turn: with --threads N 0, 2, .. run A, 1, 3, .. run B.\n"
-    "Whose operation is next is drawn from the seed: what is verified and counted is the same for the same seed.\n"
-    "Times are those of as many real threads, which start together and keep each its own order: they allocate and\n"
-    "free alone. host_ns_per_op is the time from the first one's start to the last one's end, over the ops of all;\n"
-    "alloc_p50_ns and so on are those of single calls. Where memory runs out for them alone those cells stay empty.\n"
-    "cub-library is not timed. --out trace has the operations in their order, not whose they were.\n";
+    "-w A+B: workloads joined by '+', with their keys (train:seq=512+uniform:n=500,max=8), are one row. Threads\n"
+    "take turns: with --threads N threads 0, 2, .. run A, threads 1, 3, .. run B.\n"
+    "The seed decides which thread's operation is next, so verdicts and counts are the same for the same seed.\n"
+    "Times are those of as many real threads, which start together and each keep their own order: they allocate\n"
+    "and free only. host_ns_per_op is the time from the first thread's start to the last one's end, over the ops\n"
+    "of all; alloc_p50_ns and so on are those of single calls. If memory runs out for the real threads alone, those\n"
+    "cells stay empty. cub-library is not timed. --out trace has the operations in their order, without threads.\n";
 
 static const char help_faults[] =
     "--faults TEXT: parts separated by ';' or ','\n"
@@ -285,58 +285,58 @@ static const char help_faults[] =
     "  rival@OP=[-]SIZE     before operation OP (from 0) another process takes SIZE, or gives it back\n";
 
 static const char help_columns[] =
-    "--rounds N: all ops N times, one after the other, on the same device and pool; what is live is freed in\n"
-    "between. oom_op counts on.\n"
+    "--rounds N: all ops N times, one after the other, on the same device and pool; live blocks are freed in\n"
+    "between. oom_op counts on over all rounds.\n"
     "Measured columns are of a second pass over the same operations and hold the simulated driver's own work. They\n"
     "stay empty with --no-timing or where there are too few samples.\n"
-    "On CUDA reserved_peak_bytes and footprint of cudaMalloc, cudaMallocAsync and cub-library are at least so much:\n"
-    "the 2 MiB granules in which their blocks lie.\n"
-    "Where steps come again (labels alike but for the number at their end, or else --rounds), all before the first\n"
-    "that does is the warm-up, and what follows is steady. vns_per_op is empty with --rate.\n";
+    "On CUDA reserved_peak_bytes and footprint of cudaMalloc, cudaMallocAsync and cub-library are lower bounds: the\n"
+    "2 MiB granules in which their blocks lie.\n"
+    "Where steps come again (labels alike but for the number at their end, or else --rounds), the ops before the\n"
+    "first repeated step are the warm-up, and all later ones are steady. vns_per_op is empty with --rate.\n";
 
 static const char help_capacity[] =
     "stress capacity -w WORKLOAD[,..] -p POLICY[,..]: the smallest limit under which the workload completes, over\n"
-    "the peak of what it requests. Limits are tried by bisection in steps of 2 MiB, from that peak to what the\n"
-    "policy reserved without one. The workload completes under the limit that is told, and with one step less it\n"
-    "ends at stop_op for stop_reason. Where a policy fails under larger limits again, a smaller limit may not be\n"
-    "found.\n"
+    "its requested peak. Limits are tried by bisection in steps of 2 MiB, from that peak to the bytes that the\n"
+    "policy reserved without a limit. The workload completes under the limit in the table, and with one step less\n"
+    "it ends at stop_op for stop_reason. If a policy fails again under a larger limit, the smallest one may be\n"
+    "missed.\n"
     "The runs without a limit and under the one found are verified; counts are of the latter. A workload that does\n"
     "not complete without a limit has status oom, and no min_limit_bytes.\n"
     "cudaMalloc, cudaMallocAsync and cub-library have no limit: theirs is the memory of the smallest simulated\n"
-    "device on which the workload completes; on CUDA it is what they held. Nothing is timed; --rate counts all the\n"
-    "same.\n";
+    "device on which the workload completes; on CUDA it is the memory that they held. Nothing is timed; --rate is\n"
+    "respected.\n";
 
 static const char help_batch[] =
     "stress batch -w WORKLOAD[,..] -p POLICY[,..]: the largest batch with which the workload completes, on this\n"
     "device (--device sim:24G) and under this limit. --vary KEY: of another option; else it is the first that the\n"
     "workload has of batch, seq, requests, depth, cap, blocks, n. Refused are workloads joined by '+', recordings,\n"
     "and an option of which more asks for less memory, as zero3 of train.\n"
-    "allowed: the largest found whose requested peak is no more than the memory there is: where peaks grow with the\n"
-    "option, no policy can do better. The workload completes with the largest, verified, and with one more it ends:\n"
-    "stop_op, stop_reason, stop_text; next_peak_bytes is what one more requests. A policy may fail with one number\n"
-    "and complete with a larger one: of those above the end the next 8 are tried too. stop_reason option_maximum:\n"
-    "it completes with the most that the option may be; not_made: the workload cannot be made with more.\n"
-    "--repeat N: the workload N times, one after the other on the same pool; what is live is freed in between.\n"
+    "allowed: the largest value found whose requested peak fits into the memory: if peaks grow with the option, no\n"
+    "policy can do better. The workload completes with the largest, verified, and with one more it ends: stop_op,\n"
+    "stop_reason, stop_text; next_peak_bytes is the requested peak of one more. A policy may fail with one number\n"
+    "and complete with a larger one: so the next 8 above the end are tried too. stop_reason option_maximum: it\n"
+    "completes with the option's highest value; not_made: the workload cannot be made with more.\n"
+    "--repeat N: the workload N times, one after the other on the same pool; live blocks are freed in between.\n"
     "Where not even the lowest completes: status oom, and no largest. Nothing is timed; --rate counts as well.\n";
 
 static const char help_shrink[] =
     "stress shrink -w WORKLOAD -p POLICY --out trace=FILE: of a run that fails, out of memory or in verification,\n"
     "as few operations as still fail the same way: for the same reason at a request of the same size, or by the\n"
     "violation's name. They are written as a recording, which the line 'repro:' runs. Sizes, ids, streams and order\n"
-    "stay. What several threads make is made by one. It ends after 40,000,000 operations at the latest, and says\n"
-    "so.\n"
+    "stay. One thread makes the operations of all threads. The search ends after 40,000,000 operations at the\n"
+    "latest, and says so.\n"
     "Exit: 0 where memory ran out, 3 or 4 where it was another failure; 2 where nothing fails.\n";
 
 static const char help_holes[] =
-    "stress holes -p POLICY[,..]: what an allocation and its free cost among so many free blocks, of 256 B to 1\n"
-    "MiB, no two of which touch. A pair asks for the size of one of them and frees it again: it is served without\n"
-    "the driver (driver_calls: of 4,096 pairs), but for cudaMalloc's.\n"
+    "stress holes -p POLICY[,..]: the cost of an allocation and its free among more and more free blocks, of 256 B\n"
+    "to 1 MiB, no two of which touch. A pair asks for the size of one of them and frees it again: it is served\n"
+    "without the driver (driver_calls: of 4,096 pairs), but for cudaMalloc's.\n"
     "ns_per_pair is processor time: the median of all rounds (stress help measuring), each of which measures every\n"
     "number of free blocks once, in random order. ratio: over the fewest, with its 95 % confidence interval; met:\n"
     "whether all of that meets the arena's target for the most of them. Too little device memory for the blocks:\n"
     "status oom.\n"
     "--instructions counts instructions_per_pair, by running the same again under valgrind's callgrind. --no-timing\n"
-    "leaves what is measured empty; --quick measures 5 short rounds.\n";
+    "leaves measured cells empty; --quick measures 5 short rounds.\n";
 
 static const char help_gates[] =
     "--fail-if '[WORKLOAD/POLICY:]METRIC OP VALUE', of run, capacity, batch, holes and compare: exit 1 where this\n"
@@ -356,7 +356,7 @@ static const char help_gates[] =
     "only some is, or where it would fail on fewer repeats. NO VALUE: an empty cell, or no such row in base. These\n"
     "two fail under --strict alone: beside a rule on footprint belongs 'status != ok'. A rule that can say nothing\n"
     "is refused, exit 2: about no row, a column that is not there, a policy that does not run.\n"
-    "Where GITHUB_STEP_SUMMARY is set, what --out md would write is added to that file.\n";
+    "Where GITHUB_STEP_SUMMARY is set, the text of --out md is added to that file.\n";
 
 static const char help_compare[] =
     "stress compare A.csv B.csv: B against A, files of --out csv of the same command; a verdict for every row, and\n"
@@ -375,8 +375,8 @@ static const char help_shards[] =
     "--shard I/N, of run, capacity and batch: of all rows, in the order of -w and -p, those whose number modulo N\n"
     "is I, from 0/N to (N-1)/N. A shard's csv begins with a line that says which it is; {shard} in the path of\n"
     "--out is replaced by it: --out csv=out/{shard}.csv writes out/03-of-16.csv.\n"
-    "stress merge FILE.. [--out csv=FILE]: the csv of all shards, in any order, to what the run without --shard\n"
-    "would have written, byte for byte where nothing is timed. Refused, exit 2: other seeds, versions, sweeps\n"
+    "stress merge FILE.. [--out csv=FILE]: joins the csv of all shards, in any order, to the csv of a run without\n"
+    "--shard, byte for byte where nothing is timed. Refused, exit 2: other seeds, versions, sweeps\n"
     "(workloads, policies, options) or columns, a shard that is there twice; exit 4: one that is missing or not\n"
     "whole. --fail-if is for all rows, so merge has it, with --base, --strict, --out junit=PATH and md=PATH.\n"
     "Without --shard it is detected, first match, and told on stderr: SLURM_ARRAY_TASK_ID (an array without gaps\n"
@@ -384,7 +384,7 @@ static const char help_shards[] =
     "SLURM_NTASKS, OMPI_COMM_WORLD_RANK with .._SIZE, PMI_RANK with PMI_SIZE. --shard none: all rows.\n";
 
 static const char help_costs[] =
-    "--costs FILE: lines 'NAME fixed_ns ns_per_MiB'; # begins a comment; what is left out keeps its default.\n";
+    "--costs FILE: lines 'NAME fixed_ns ns_per_MiB'; # begins a comment; names left out keep their defaults.\n";
 
 static void help_cost_list(FILE *out)
 {
@@ -406,7 +406,7 @@ static void help_column_list(FILE *out)
     help_columns_of(out, "holes (stress help holes)", ROW_HOLES);
     help_columns_of(out, "batch (stress help batch)", ROW_BATCH);
     help_columns_of(out, "capacity (stress help capacity)", ROW_CAPACITY);
-    fputs("What they are:\n", out);
+    fputs("Their meanings:\n", out);
     for (int column = 0; column < COLUMN_COUNT; column++) {
         fprintf(out, "  %-29s %s\n", row_table[column].name, row_table[column].note);
     }

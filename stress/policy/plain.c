@@ -111,5 +111,5 @@ static void plain_trim(model *base)
     .free = plain_free, .trim = plain_trim }
 
 const model_kind model_best_fit = PLAIN_KIND(
-    "best", "best-fit", "one plain range, exact best fit: what a perfect search makes of memory that stays");
+    "best", "best-fit", "one plain range, exact best fit: a perfect search over memory that never moves");
 const model_kind model_first_fit = PLAIN_KIND("first", "first-fit", "one plain range, the lowest address that fits");

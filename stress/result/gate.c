@@ -747,7 +747,7 @@ void gate_write_sum(FILE *out, const gate *self)
 {
     size_t failed = gate_failed(self), undecided = gate_undecided(self);
     fprintf(out, "%zu of %zu verdicts fail%s", failed, self->verdict_count, failed == 1 ? "s" : "");
-    if (self->is_strict) fputs(" (--strict: what is ambiguous or has no value fails)", out);
+    if (self->is_strict) fputs(" (--strict: ambiguous verdicts, and those without a value, fail)", out);
     else if (undecided) fprintf(out, ", %zu could not be given (--strict: that fails)", undecided);
 }
 

@@ -35,7 +35,7 @@ struct record;
     X(GPU_WAITS, "gpu_waits", COUNT, COUNTED, LESS, "times that the arena made a stream wait, or waited itself") \
     X(REQUESTED_PEAK, "requested_peak_bytes", BYTES, COUNTED, NEITHER, \
       "the most that the workload asked for at once; peaks are sampled after every op") \
-    X(LIVE_PEAK, "live_peak_bytes", BYTES, COUNTED, LESS, "the most that was in the blocks that served it") \
+    X(LIVE_PEAK, "live_peak_bytes", BYTES, COUNTED, LESS, "the most bytes in live blocks, rounding included") \
     X(RESERVED_PEAK, "reserved_peak_bytes", BYTES, COUNTED, LESS, "the most that was held from the driver") \
     X(FOOTPRINT, "footprint", SHARE, COUNTED, LESS, \
       "reserved_peak_bytes over requested_peak_bytes; shown as overhead: 1.05 is +5 %") \
@@ -45,15 +45,15 @@ struct record;
       "the most that was free in pages that were partly live, so that it could not be moved") \
     X(REMAPPED_PAGES, "remapped_pages", COUNT, COUNTED, LESS, "pages that were moved") \
     X(OOM_OP, "oom_op", COUNT, COUNTED, MORE, "the first allocation that was refused: the operations before it") \
-    X(OOM_REQUESTED, "oom_requested_bytes", BYTES, COUNTED, NEITHER, "what it asked for") \
-    X(OOM_FREE, "oom_free_bytes", BYTES, COUNTED, NEITHER, "what was free then") \
+    X(OOM_REQUESTED, "oom_requested_bytes", BYTES, COUNTED, NEITHER, "the bytes that it requested") \
+    X(OOM_FREE, "oom_free_bytes", BYTES, COUNTED, NEITHER, "the bytes that were free then") \
     X(OOM_LARGEST, "oom_largest_bytes", BYTES, COUNTED, NEITHER, "the longest free piece then") \
     X(OOM_REASON, "oom_reason", TEXT, COUNTED, NEITHER, \
       "why it was refused; a sentence below the table says it in full") \
     X(DIGEST, "digest", TEXT, COUNTED, NEITHER, \
-      "of the operations and their results: where it differs the work did") \
+      "a hash of the operations and their results: if it differs, the work did") \
     X(PENDING_PEAK, "pending_peak_bytes", BYTES, COUNTED, LESS, \
-      "the most that was free, but for the stream alone that had freed it") \
+      "the most bytes that were free for the stream that had freed them alone") \
     X(ALLOCS, "allocs", COUNT, COUNTED, NEITHER, "of ops the allocations") \
     X(THREADS, "threads", KEY, COUNTED, NEITHER, "threads of the operations (stress help threads); empty: they vary")
 /* Further columns of `run`: allocations by kind; with --rate, the time that operations were waited for. */
@@ -77,7 +77,7 @@ struct record;
     X(STEADY_STEPS, "steady_steps", COUNT, COUNTED, NEITHER, \
       "steps that follow the warm-up; empty: no step comes again") \
     X(STEADY_CALLS, "steady_driver_calls", COUNT, COUNTED, LESS, "of driver_calls those in these steps") \
-    X(STEADY_VNS, "steady_driver_vns", NS, COUNTED, LESS, "of driver_vns what was spent in these steps") \
+    X(STEADY_VNS, "steady_driver_vns", NS, COUNTED, LESS, "of driver_vns the time in these steps") \
     X(LAST_CALLS, "last_driver_calls", COUNT, COUNTED, LESS, "of driver_calls those in the last of these steps") \
     X(LAST_REMAPPED, "last_remapped_pages", COUNT, COUNTED, LESS, \
       "of remapped_pages those moved in the last of these steps") \
@@ -93,7 +93,7 @@ struct record;
       "of capacity: min_limit_bytes over requested_peak_bytes; of holes: over the fewest") \
     X(PROBES, "probes", COUNT, COUNTED, NEITHER, "runs that the search took") \
     X(STOP_OP, "stop_op", COUNT, COUNTED, NEITHER, \
-      "where the workload ends with one step less memory, or one more of what is varied") \
+      "where the workload ends with one step less memory, or one more of the varied option") \
     X(STOP_REASON, "stop_reason", TEXT, COUNTED, NEITHER, "why it ends there") \
     X(HOLES, "holes", KEY, COUNTED, NEITHER, "free blocks around the pair") \
     X(NS_PER_PAIR, "ns_per_pair", NS, TIMED, LESS, "measured: an allocation and a free, the median of all rounds") \
@@ -102,12 +102,12 @@ struct record;
     X(RATIO_LOW, "ratio_low", SHARE, TIMED, NEITHER, "of the ratio the lower end of its 95 % confidence interval") \
     X(RATIO_HIGH, "ratio_high", SHARE, TIMED, NEITHER, \
       "of the ratio the upper end of its 95 % confidence interval") \
-    X(CASE, "case", KEY, COUNTED, NEITHER, "what is measured") \
-    X(AGAINST, "against", KEY, COUNTED, NEITHER, "what a pair is compared with") \
-    X(AGAINST_NS, "against_ns_per_pair", NS, TIMED, NEITHER, "measured: what that takes") \
+    X(CASE, "case", KEY, COUNTED, NEITHER, "the measured case") \
+    X(AGAINST, "against", KEY, COUNTED, NEITHER, "the other side of the comparison") \
+    X(AGAINST_NS, "against_ns_per_pair", NS, TIMED, NEITHER, "measured: the time of the other side") \
     X(AGAINST_INSTRUCTIONS, "against_instructions_per_pair", COUNT, COUNTED, NEITHER, \
-      "what that takes, in instructions") \
-    X(TARGET, "target", KEY, COUNTED, NEITHER, "what the ratio should be") \
+      "the instructions of the other side") \
+    X(TARGET, "target", KEY, COUNTED, NEITHER, "the bound that the ratio should keep") \
     X(MET, "met", TEXT, TIMED, NEITHER, "yes or no, where the whole interval says so; else unclear") \
     X(ROUNDS, "rounds", COUNT, COUNTED, NEITHER, "rounds that were made, or measured") \
     X(KEY, "key", KEY, COUNTED, NEITHER, "the workload's option that is varied") \

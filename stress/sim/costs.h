@@ -30,7 +30,7 @@
     X(EVENT_QUERY,  "event_query",       1000,   0, "cudaEventQuery, cudaStreamQuery") \
     X(STREAM_WAIT,  "stream_wait",       1000,   0, "cudaStreamWaitEvent") \
     X(CAPTURE_QUERY, "capture_query",     300,   0, "cudaStreamIsCapturing") \
-    X(ISSUE,        "issue",             3000,   0, "copies, fills and launches: what the host pays") \
+    X(ISSUE,        "issue",             3000,   0, "copies, fills and launches: the cost to the host") \
     X(SYNC,         "sync",              5000,   0, "waiting for an idle stream, event or device") \
     X(MANAGED,      "managed",          60000,   0, "cudaMallocManaged, without the first touch of pages") \
     X(ASYNC_HIT,    "async_hit",         1700,   0, "cudaMallocAsync that its pool can serve") \
