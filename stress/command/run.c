@@ -123,7 +123,7 @@ typedef struct run {
     uint64_t           record_bytes;             /* size of all rows' recordings so far */
     char               partial[128];             /* why rows are missing; "": none are */
     char               part[96];                 /* which shard this is */
-    void              *spare;                    /* host memory for files where there is no more; NULL: it is given up */
+    void              *spare;                    /* host memory kept for files; NULL: it was given up */
     int                is_out_of_memory;         /* a row had no host memory: no more are run */
     int                exit_code;                /* the highest so far */
 } run;
