@@ -2824,7 +2824,7 @@ static void gpuarena__tag_add(gpuarena *arena, uint32_t place, uint64_t bytes, u
     gpuarena_tag_stats *one = &arena->tags.list[place];
     one->live_bytes += bytes;
     one->live_count += count;
-    GPUARENA_ASSERT(one->live_bytes < GPUARENA__MAX_TOTAL && "a tag has what is freed of it");
+    GPUARENA_ASSERT(one->live_bytes < GPUARENA__MAX_TOTAL && "a tag has the bytes that are freed of it");
     one->live_peak_bytes = gpuarena__max(one->live_peak_bytes, one->live_bytes);
     arena->tags.live_bytes += bytes;
     gpuarena__peak_watch(arena);
@@ -3783,14 +3783,14 @@ GPUARENA__INLINE uint32_t gpuarena__block_merge_near(gpuarena *arena, gpuarena__
                    *next = gpuarena__node_at(arena, node->next);
     if (gpuarena__may_take_in(arena, heap, node, next)) {
         GPUARENA_ASSERT((!heap || gpuarena__owner_of(arena, next->address) == heap->number)
-                        && "a heap joins what it owns");
+                        && "a heap joins blocks that it owns");
         gpuarena__free_pull(arena, heap, node->next, next);
         gpuarena__inherit(arena, node, next);
         gpuarena__block_absorb(arena, heap, index, node, next);
     }
     if (gpuarena__may_take_in(arena, heap, node, prev)) {
         GPUARENA_ASSERT((!heap || gpuarena__owner_of(arena, prev->address) == heap->number)
-                        && "a heap joins what it owns");
+                        && "a heap joins blocks that it owns");
         gpuarena__free_pull(arena, heap, node->prev, prev);  /* removing the next node may have moved it */
         gpuarena__inherit(arena, prev, node);
         index = node->prev;
@@ -8771,8 +8771,8 @@ static const struct { const char *name, *advice; } gpuarena__former[] = {
     { "bin_min", "gone; stress -p cub is a model of it" },
     { "bin_max", "gone; stress -p cub is a model of it" },
     { "round_divisions", "gone; round requests before they are made, or set alignment" },
-    { "split", "gone; what a request leaves of a block is always cut off" },
-    { "split_least", "gone; what a request leaves of a block is always cut off" },
+    { "split", "gone; the rest of a block is always cut off" },
+    { "split_least", "gone; the rest of a block is always cut off" },
     { "split_max", "gone; stress -p pytorch is a model of it" },
     { "split_over", "gone; stress -p pytorch is a model of it" },
     { "small", "gone; an arena of its own for small requests keeps them apart" },
@@ -9853,10 +9853,10 @@ static const char *gpuarena__words_of_reason(const gpuarena_failure *failure)
       : "$requested were refused by the driver ($code), which reports $device_free free on the device; "
         "another $missing of device memory would do")
     X(TOO_LARGE, "$requested are more than any arena can hold; check the size")
-    X(NEIGHBOUR, "$requested do not fit in place: what follows the block is taken; allocate it with "
+    X(NEIGHBOUR, "$requested do not fit in place: the memory behind the block is taken; allocate it with "
                  "room_bytes, or anew")
-    X(ADDRESSES, "$requested have no addresses: the driver reserves no more ($code); free what is not "
-                 "needed, or set a limit")
+    X(ADDRESSES, "$requested have no addresses: the driver reserves no more ($code); free unused memory, "
+                 "or set a limit")
     X(TRY_ONLY, "$requested are not free in one piece, and GPUARENA_ALLOC_TRY forbids growth; ask without it")
     X(ALIGNMENT, "$requested must begin a segment, and none that the driver gives starts at a multiple of "
                  "their alignment; set config.alignment to it, or ask for less")
@@ -10413,7 +10413,7 @@ static int gpuarena__check_class(gpuarena__audit *audit, const gpuarena__bins *b
         GPUARENA__LINK(index, number * 8 + slot);
         node = gpuarena__node_at(arena, index);
         GPUARENA__NEVER(gpuarena__node_live(node) || gpuarena__node_bytes(node) >= arena->small_bytes,
-                        "a slot holds what it should not", index);
+                        "a slot holds a wrong block", index);
         GPUARENA__NEVER(gpuarena__bin_of(gpuarena__node_bytes(node)).digest != digest, "a digest is wrong",
                         index);
         audit->binned_count++;
@@ -10453,7 +10453,7 @@ static int gpuarena__check_tree(gpuarena__audit *audit, const gpuarena__bins *bi
                              || (node->size < arena->small_bytes
                                  && !bins->overflow[gpuarena__bin_of(gpuarena__node_bytes(node)).number])
                            : bits || node->size < arena->ordered_bytes,
-                    "a tree holds what it should not", at);
+                    "a tree holds a wrong block", at);
     for (side = 0; side < 2; side++) {
         below = side ? node->as.tree.high : node->as.tree.low;
         if (!gpuarena__check_tree(audit, bins, number, below, at)) return 0;
@@ -10531,12 +10531,12 @@ static int gpuarena__check_streams(const gpuarena__audit *audit)
         uses -= stream->use_count;
     }
     GPUARENA__NEVER(refs != 0, "uses of streams' records do not add up", refs);
-    GPUARENA__NEVER(uses != 0, "what waits for streams does not add up", uses);
+    GPUARENA__NEVER(uses != 0, "uses that wait for streams do not add up", uses);
     GPUARENA__SAME(captured, arena->streams.captured, "captured streams are miscounted");
     GPUARENA__SAME(audit->set_live_count, reserved_uses, "live blocks of capture sets are miscounted");
     GPUARENA__NEVER(reserved_uses > arena->nodes.kept_count
                     || arena->nodes.kept_count > arena->nodes.unused.count,
-                    "uses are not reserved for what captures may free", reserved_uses);
+                    "uses are not reserved for frees of captures", reserved_uses);
     return 1;
 }
 
@@ -10623,8 +10623,8 @@ static int gpuarena__check_sums(const gpuarena__audit *audit)
     }
     family = arena->family;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    GPUARENA__SAME(reserved, family.reserved, "what sub-arenas reserve does not add up");
-    GPUARENA__SAME(growing, family.growing, "what sub-arenas claim does not add up");
+    GPUARENA__SAME(reserved, family.reserved, "bytes reserved by sub-arenas do not add up");
+    GPUARENA__SAME(growing, family.growing, "bytes charged by sub-arenas do not add up");
     return 1;
 }
 
@@ -11770,7 +11770,7 @@ GPUARENA_API gpuarena_result gpuarena_import(gpuarena *arena, const gpuarena_sha
         || shared->paged_bytes > GPUARENA__MAX_BYTES
         || shared->paged_bytes % gpuarena__max(arena->driver.page_bytes, 1)
         || (shared->paged_bytes && shared->offset_bytes + shared->bytes > shared->paged_bytes))
-        return gpuarena__end(arena, gpuarena__fail_argument(arena, "shared: not what gpuarena_export wrote"));
+        return gpuarena__end(arena, gpuarena__fail_argument(arena, "shared: not written by gpuarena_export"));
     imports = &arena->imports;
     if (!GPUARENA__RESERVE(arena, gpuarena__import, imports->list, imports->count, 1, imports->room))
         gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
@@ -13861,7 +13861,7 @@ GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_st
         result = gpuarena__fail_with(arena, GPUARENA_NOT_SUPPORTED, "the driver has no events");
     else if (arena->config.scrub)
         result = gpuarena__fail_with(arena, GPUARENA_NOT_SUPPORTED,
-                                     "config.scrub: what graphs use cannot be cleared in their order");
+                                     "config.scrub: memory of graphs cannot be cleared in their order");
     else if (*set && !gpuarena__set_find(arena, *set))
         result = gpuarena__fail_argument(arena, "set: 0, or one that is not released");
     else if (arena->streams.list[gpuarena__stream_find(arena, stream)].home)

@@ -43,7 +43,7 @@ static int limit_is_exact(void)
     example_explain(stdout, "one more block");
     if (example_write(first, 64 * KIB, 1) || example_write(last, 64 * KIB, 2)) return 1;
     if (example_compare(first, 64 * KIB, 1) || example_compare(last, 64 * KIB, 2)) return 1;
-    printf("the first and the last hold what was written to them\n");
+    printf("the first and the last hold the bytes written to them\n");
 
     gpuarena_reset(arena, NULL);                     /* frees every block, keeps the memory for later blocks */
     show("after reset", arena);

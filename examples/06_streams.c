@@ -65,7 +65,7 @@ static int used_on_both(gpuarena *arena, cudaStream_t one, cudaStream_t two)
     CALL(cudaMemsetAsync(next, 5, 64 * MIB, one));
     CALL(cudaStreamSynchronize(two));
     if (example_compare(copy, 4 * KIB, 4)) return 1;
-    printf("stream two has read what stream one wrote and freed\n");
+    printf("stream two has read the bytes that stream one wrote and freed\n");
     POOL(gpuarena_free(arena, next, one));
     POOL(gpuarena_free(arena, copy, two));
     CALL(cudaEventDestroy(written));

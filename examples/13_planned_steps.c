@@ -50,7 +50,7 @@ static int run(gpuarena_planning planning)
                stats.remapped_page_count - before.remapped_page_count, stats.planned_count - before.planned_count,
                3 * LAYERS, stats.reserved_bytes / MIB);
     }
-    printf("the peak of what was live: %" PRIu64 " MiB\n", stats.live_peak_bytes / MIB);
+    printf("the peak of live memory: %" PRIu64 " MiB\n", stats.live_peak_bytes / MIB);
     (void)gpuarena_step(arena, 0);                   /* the last repetition ends */
     return gpuarena_destroy(arena) ? example_failed() : 0;
 }

@@ -288,7 +288,7 @@ static int compare_outputs(compare *self, problem *why)
 {
     if (report_parse(&self->report, why) || report_try(&self->report, NULL, why)) return -1;
     if (self->report.takes_stdout) {
-        return problem_set(why, EXIT_USAGE, "--out: expected a file other than stdout, where what compare says goes");
+        return problem_set(why, EXIT_USAGE, "--out: expected a file other than stdout, where the verdicts go");
     }
     if (!self->report.output_count || self->asked->values[CLI_FAIL_IF].given) return 0;
     return problem_set(why, EXIT_USAGE, "--out %s: holds verdicts on rules: give --fail-if too",

@@ -83,7 +83,7 @@ static void help_list_policies(FILE *out)
         help_line(out, help_policy_names(&kind, names, sizeof names), "%s",
                   help_policy_text(&kind, text, sizeof text));
     }
-    help_line(out, "all", "all of these but config and cub-library; left out: what the device lacks");
+    help_line(out, "all", "all of these but config and cub-library, and those that the device lacks");
 }
 
 static void help_list_workloads(FILE *out)
@@ -150,7 +150,7 @@ static const char help_measuring[] =
     "--rate N, on simulated devices: N allocations and frees a virtual second are due at fixed times, whether or\n"
     "not the ones before are done. waited_..: from when an op was due to its end; served_..: from when it could\n"
     "begin, which is all that a loop sees that waits for each op (coordinated omission).\n"
-    "JSON says what times were measured on: host and, of CUDA, environment; -v tells both. Instructions are the\n"
+    "JSON names the machine of measured times: host and, of CUDA, environment; -v tells both. Instructions are the\n"
     "same every time: holes --instructions, bench --instructions.\n";
 
 /* ---- `stress help outputs`: the kinds of --out */

@@ -197,7 +197,7 @@ static int holes_all(holes *self, problem *why)
         snprintf(self->partial, sizeof self->partial, "%zu of %zu rows, then %s", made->list.count,
                  self->plan.policy_count * HOLES_STEPS, interrupt_name());
         made->list.partial = self->partial;
-        program_say("%s: what is finished is written\n", interrupt_name());
+        program_say("%s: the finished rows are written\n", interrupt_name());
     }
     if (gate_judge(&made->gates, &made->list, NULL, why)) return -1;
     return report_write(made, why);

@@ -225,7 +225,7 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     progress_clear(&self->progress);
     if (self->is_out_of_memory) {
         self->report.list.count--;
-        program_say("%s: no host memory; it is left out, what is finished is written\n", label);
+        program_say("%s: no host memory; it is left out, the finished rows are written\n", label);
         run_partial(self, "there was no host memory");
         run_raise(self, EXIT_HARNESS);
         return 1;
@@ -233,7 +233,7 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     self->record_bytes += record_bytes(made->recording);
     if (interrupt_signal() && outcome.status == PASS_ERROR) {
         row_free(&self->report.list.rows[--self->report.list.count]);
-        program_say("%s: the row under way is left out, what is finished is written\n", interrupt_name());
+        program_say("%s: the row under way is left out, the finished rows are written\n", interrupt_name());
     }
     if (interrupt_signal()) return 1;
     if (outcome.status <= PASS_OOM) return 0;

@@ -163,9 +163,9 @@ static void shrink_tell(const shrink *self, const op_stream *made, const pass_re
     fprintf(out, "after: %" PRIu64 " allocations and frees, %zu operations in all; fails at op %" PRIu64 "\n",
             made->alloc_count + made->free_count, made->op_count, shrink_needed(result) - 1);
     fprintf(out, "%" PRIu64 " runs; %s\n", self->probes, self->exit_code
-            ? "interrupted: what is left may not be the fewest" : self->is_over
-            ? "stopped after 40000000 operations: what is left may not be the fewest"
-            : "without any one block or other operation of what is left it does not fail this way");
+            ? "interrupted: fewer operations may do" : self->is_over
+            ? "stopped after 40000000 operations: fewer operations may do"
+            : "minimal: removing any block or other operation makes the failure disappear");
 }
 
 static int shrink_write(shrink *self)

@@ -210,7 +210,7 @@ __attribute__((destructor)) static void life_end(void)
     }
     uint64_t skipped = life_state.own->runtime_skipped_kernels;
     if (skipped > 0) {
-        fprintf(stderr, "gpuarena sim: %" PRIu64 " kernel%s skipped: results mean nothing, and what kernels use is "
+        fprintf(stderr, "gpuarena sim: %" PRIu64 " kernel%s skipped: results mean nothing, and uses by kernels are "
                 "not judged\n", skipped, skipped == 1 ? " was" : "s were");
     }
     if (life_state.read.report[0]) life_print_report(life_state.own);

@@ -174,7 +174,7 @@ static const figure_bar_kind figure_bar_kinds[] = {
     [FIGURE_CAPACITY] = { COLUMN_RATIO, COLUMN_MIN_LIMIT, COLUMN_COUNT, PLOT_SHARE, 1.0, "smallest limit",
         "smallest limit that completes, above the peak requested", "never completes" },
     [FIGURE_BATCH] = { COLUMN_LARGEST, COLUMN_COUNT, COLUMN_ALLOWED, PLOT_COUNT, 0.0, "largest batch that completes",
-        "dotted: what was requested would allow", "none completes" },
+        "dotted: the requested peak would allow", "none completes" },
 };
 
 /* Below 0: there is no value. A run that ended early has none, because it cannot be compared. */
@@ -819,7 +819,7 @@ typedef struct figure_type {
 
 static const figure_type figure_types[] = {
     [FIGURE_OVERHEAD] = { figure_bars, 0, "overhead",
-        "Peak memory held from the driver by each policy, above what was requested at its peak, or at which "
+        "Peak memory held from the driver by each policy, above the requested peak, or at which "
         "operation memory ran out." },
     [FIGURE_MAP] = { figure_map, 1, "addresses",
         "Map of time and addresses: live blocks in the colours of their batches, slack red, blocks too small to draw "
@@ -829,12 +829,12 @@ static const figure_type figure_types[] = {
     [FIGURE_IDLE] = { figure_shares, 0, "idle",
         "Share of the memory held from the driver that no block is in, over time, by policy." },
     [FIGURE_FRAGMENTATION] = { figure_shares, 0, "fragmentation",
-        "1 - largest free / free, over time, by policy: what share of free memory the largest request could not "
+        "1 - largest free / free, over time, by policy: the share of free memory that the largest request could not "
         "have." },
     [FIGURE_LATENCY] = { figure_latency, 0, "latency",
         "Measured time of an allocation at percentiles from 50 to 99.9, by policy, on a log scale." },
     [FIGURE_CAPACITY] = { figure_bars, 0, "capacity",
-        "The smallest limit with which the workload completes, by policy, above what was requested at its peak." },
+        "The smallest limit with which the workload completes, by policy, above the requested peak." },
     [FIGURE_BATCH] = { figure_bars, 0, "largest batch", "The largest batch that completes, by policy." },
     [FIGURE_HOLES_NS] = { figure_holes, 0, "time against free blocks",
         "Cost of one allocation and free against the number of free blocks, by policy." },

@@ -225,8 +225,8 @@ static const char html_legend[] =
     "up go addresses, those left out that never held memory. Live blocks have the colour of the step that they "
     "were allocated in, or, where the workload has no steps, of their age. Red is slack: in a block, and not "
     "asked for. Black are blocks too small to draw. White is free memory, and grey are addresses without "
-    "memory: what paged memory leaves behind when pages move. Where a red dashed line stands memory ran out; "
-    "the red box beside it is as high as what was asked for in one piece. All that is white at that line was "
+    "memory: paged memory leaves them behind when pages move. At a red dashed line memory ran out; the red "
+    "box beside it is as high as the request that failed, in one piece. All that is white at that line was "
     "free, and no single piece of it was as high as the box, or the limit forbade more. Point at a large "
     "block, or tap it, to read its size, tag, step and lifetime.</p></section>\n";
 

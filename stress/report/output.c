@@ -247,7 +247,8 @@ static int output_try(output *self, problem *why)
 static int output_is_read(const output *self, const char *path, const char *option, problem *why)
 {
     if (!path || !output_is_file(self, path)) return 0;
-    return problem_set(why, EXIT_USAGE, "--out: %s is what %s%s reads; give another file", self->path, option, path);
+    return problem_set(why, EXIT_USAGE, "--out: %s is an input, of %s%s; give another file", self->path, option,
+                       path);
 }
 
 static int output_is_asked(const output *self, const cli *asked, problem *why)

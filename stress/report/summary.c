@@ -158,5 +158,5 @@ static void summary_write(FILE *out, const report *material)
 
 const output_kind output_md = {
     "md", "run|capacity|batch|holes|compare|merge", 0, 0, summary_write,
-    "a table in Markdown, verdicts above it, below it why memory ran out and what repeats say together",
+    "a table in Markdown, verdicts above it, below it why memory ran out and a summary of repeats",
 };

@@ -204,7 +204,7 @@ static const table_column table_run_columns[] = {
     TABLE_NAMES,
     { "memory", SHOW_BYTES, COLUMN_RESERVED_PEAK, TABLE_LEAST, 1, "held from the driver, at its peak" },
     { "overhead", SHOW_OVERHEAD, COLUMN_FOOTPRINT, TABLE_LEAST, 1,
-      "of that over what the workload requests at its peak" },
+      "of that over the requested peak" },
     { "warm-up calls", SHOW_NUMBER, COLUMN_DRIVER_CALLS, TABLE_OPTIONAL | TABLE_LEAST, 3,
       "of the driver until the first step comes again, or in the whole run" },
     { "warm-up time", SHOW_TIME, COLUMN_DRIVER_VNS, TABLE_OPTIONAL | TABLE_LEAST, 5, "in them, modelled" },
@@ -695,7 +695,7 @@ static void table_run_legend(const table *self)
     }
     text_add(line, sizeof line, "*: best of the workload. ");
     if (environment)
-        text_add(line, sizeof line, "What cudaMalloc, cudaMallocAsync and cub-library hold is at least so much: the "
+        text_add(line, sizeof line, "Memory of cudaMalloc, cudaMallocAsync and cub-library is a lower bound: the "
                  "2 MiB granules in which their blocks lie.");
     else text_add(line, sizeof line, "The device is simulated (%s help costs).", program_name());
     if (has_baseline) text_add(line, sizeof line, " cudaMalloc was not asked for: it is there to compare with, and "
@@ -709,18 +709,18 @@ static void table_run_legend(const table *self)
 /* The meanings of a table's columns; and, if times are shown, those of the times. */
 static const struct { const char *columns, *times; } table_legends[] = {
     [ROW_CAPACITY] = { "min limit: the smallest limit found by bisection in steps of 2 MiB: the workload completes "
-        "under it, with one step less it ends at that op, for that reason; peak: of what is requested. "
+        "under it, with one step less it ends at that op, for that reason; peak: the requested peak. "
         "cudaMalloc, cudaMallocAsync and cub-library have no limit: it is the memory of the smallest simulated "
-        "device on which the workload completes, on CUDA what they held.", NULL },
-    [ROW_BATCH] = { "largest: what the workload's option may be for it to complete; one more ends at that op, for "
-        "that reason; allowed: the largest found whose requested peak is no more than the memory there is: "
-        "where peaks grow with the option, no policy can do better.", NULL },
+        "device on which the workload completes, on CUDA the memory that they held.", NULL },
+    [ROW_BATCH] = { "largest: the largest value of the workload's option with which it completes; one more ends at "
+        "that op, for that reason; allowed: the largest value found whose requested peak fits into the memory: "
+        "if peaks grow with the option, no policy can do better.", NULL },
     [ROW_HOLES] = { "a pair: an allocation that finds one of so many free blocks, and its free; instructions: "
         "counted by callgrind; driver calls: of 4,096 pairs.",
         "ns: processor time, measured on this machine, the median of all rounds; over the first: over "
         "the same among the fewest." TABLE_INTERVAL },
     [ROW_BENCH] = { "a pair: the free of a random block and an allocation; instr: instructions, counted by "
-        "callgrind; against: of what it is compared with.",
+        "callgrind; against: the other side of the comparison.",
         "ns: measured on this machine, the median of all rounds, in processor time but for threads and "
         "cold caches; ratio: over the other's, of threads the throughput over one thread's." TABLE_INTERVAL },
 };

@@ -543,7 +543,7 @@ int gate_parse_base(gate *self, problem *why)
 {
     for (size_t index = 0; index < self->rule_count && !self->base_path; index++) {
         const rule *each = &self->rules[index];
-        if (rule_refers_to_base(each)) return rule_fails(each, why, "base is what --base FILE has: give that too");
+        if (rule_refers_to_base(each)) return rule_fails(each, why, "base needs --base FILE: give that too");
     }
     self->base = &self->read;
     if (self->base_path && (csv_read(&self->read, self->base_path, why) || gate_check_base(self, why))) return -1;

@@ -145,7 +145,7 @@ int oracle_touch(oracle *self, uint64_t op, uint32_t block)
     int same = device_verify(self->watched->device, ptr, bytes, oracle_owner(block), &bad_offset, &self->why);
     if (same < 0) return oracle_stick(self, op, block);
     if (same) return 0;
-    return oracle_report(self, op, block, "content", "expected what was written, found other bytes at offset %" PRIu64
+    return oracle_report(self, op, block, "content", "expected the bytes written, found others at offset %" PRIu64
                          " of %" PRIu64, bad_offset, bytes);
 }
 

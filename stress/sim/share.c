@@ -51,7 +51,7 @@ static sim_device *share_device(const sim_device *device, share_scope scope, con
     const sim *machine = device->sim;
     *code = SIM_INVALID_VALUE;
     if (token->magic != SHARE_MAGIC) {
-        ENGINE_REPORT(device, "import of what was never exported");
+        ENGINE_REPORT(device, "import of memory that was never exported");
         return NULL;
     }
     *code = SIM_NOT_SUPPORTED;

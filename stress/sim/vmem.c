@@ -71,7 +71,7 @@ int vmem_release(engine_call *self, uint64_t address, uint64_t bytes)
     int code = vmem_find(device, "release", address, bytes, &range);
     if (code != SIM_SUCCESS) return code;
     if (bytes != range.reservation->bytes) {
-        return vmem_refuse(device, "release", address, bytes, "not what was reserved");
+        return vmem_refuse(device, "release", address, bytes, "not a whole reservation");
     }
     if (range.reservation->mapping_count > 0) {
         return vmem_refuse(device, "release", address, bytes, "something is mapped there");

@@ -58,7 +58,7 @@ is(join(' ', grep { slurp("$folder/whole.$_") =~ /partial|shard|not_all_rows/ } 
 # ---- ended in the fourth of four rows
 my $run = interrupted('TERM', 'raw,paged', outs('ended'), '--fail-if', 'train*/paged: footprint > 9');
 is($run->{code}, 143, 'SIGTERM: exit 143, and a rule about the row that is missing stands in the way of nothing');
-ok($run->{err} =~ /^stress: SIGTERM: the row under way is left out, what is finished is written$/m, 'which is told');
+ok($run->{err} =~ /^stress: SIGTERM: the row under way is left out, the finished rows are written$/m, 'which is told');
 ok($run->{out} =~ /^partial: 3 of 4 rows, then SIGTERM$/m, 'the table says so, too');
 says('ended', '3 of 4 rows, then SIGTERM');
 for my $kind (qw(csv series latency)) {

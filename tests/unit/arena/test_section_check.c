@@ -157,13 +157,13 @@ static void test_bins(void)
     VIOLATE(*overflow, slotted_index, "a bin's list is broken");
     VIOLATE(listed->as.list.number, number + 1, "a bin's list is broken");
     VIOLATE(bins->overflow[other], listed_index, "a bin's list is broken");
-    VIOLATE(bins->root[0], slotted_index, "a tree holds what it should not");
+    VIOLATE(bins->root[0], slotted_index, "a tree holds a wrong block");
     PUT(bins->digests[0], 1);
     PUT(bins->taken[0], bins->taken[0] | 1);
     VIOLATE(bins->nodes[0], NOWHERE, "a link leads to no block");
     PUT(bins->digests[0], 1);
     PUT(bins->taken[0], bins->taken[0] | 1);
-    VIOLATE(bins->nodes[0], live_index, "a slot holds what it should not");
+    VIOLATE(bins->nodes[0], live_index, "a slot holds a wrong block");
 }
 
 static void test_sums(void)
@@ -212,9 +212,9 @@ static void test_surplus(void)
     gpuarena__node *root = node_at(bins->root[1]);
     uint32_t low = root->as.tree.low, high = root->as.tree.high;
     CHECK(low && high);
-    VIOLATE(bins->root[1], index_of("2"), "a tree holds what it should not");
-    VIOLATE(arena->small_bytes, KIB(64), "a slot holds what it should not");
-    VIOLATE(bins->overflow[gpuarena__bin_of(65536).number], 0, "a tree holds what it should not");
+    VIOLATE(bins->root[1], index_of("2"), "a tree holds a wrong block");
+    VIOLATE(arena->small_bytes, KIB(64), "a slot holds a wrong block");
+    VIOLATE(bins->overflow[gpuarena__bin_of(65536).number], 0, "a tree holds a wrong block");
     if (gpuarena__tree_height(low) > gpuarena__tree_height(high))
         VIOLATE(node_at(high)->as.tree.low, low, "a tree is out of order");
     else VIOLATE(node_at(low)->as.tree.high, high, "a tree is out of order");
@@ -225,8 +225,8 @@ static void test_by_size(void)
 {
     script("device 1G; arena backing=paged; a 1..4 2M; f 1..3/2 on any");
     arena = arena_now();
-    VIOLATE(arena->small_bytes, MIB(8), "a tree holds what it should not");
-    VIOLATE(arena->ordered_bytes, MIB(1), "a tree holds what it should not");
+    VIOLATE(arena->small_bytes, MIB(8), "a tree holds a wrong block");
+    VIOLATE(arena->ordered_bytes, MIB(1), "a tree holds a wrong block");
 }
 
 /* A message ends within its bounds. */
@@ -335,7 +335,7 @@ static void test_trees(void)
     VIOLATE(child->as.tree.longest, 0, "a tree's longest block is another");
     VIOLATE(root->as.tree.low, root->as.tree.high, "a tree is out of order");
     VIOLATE(root->as.tree.high, bins->root[0], "a tree has no end");
-    VIOLATE(bins->root[0], index_of("4"), "a tree holds what it should not");
+    VIOLATE(bins->root[0], index_of("4"), "a tree holds a wrong block");
     VIOLATE(arena->ordered_bytes, MIB(64), "a free block is in the bin of another size");
 }
 
@@ -408,7 +408,7 @@ static void test_records(void)
     VIOLATE(one->under, all->count, "a capture's record leads nowhere");
     VIOLATE(all->list[all->count - 1].heap, GPUARENA__HEAPS, "a stream has a heap that there is not");
     VIOLATE(one->ref_count, one->ref_count + 1, "uses of streams' records do not add up");
-    VIOLATE(one->use_count, one->use_count + 1, "what waits for streams does not add up");
+    VIOLATE(one->use_count, one->use_count + 1, "uses that wait for streams do not add up");
     VIOLATE(one->state, GPUARENA__CLOSED, "a known stream has another's record");
     VIOLATE(one->handle, NULL, "a known stream has another's record");
     VIOLATE(one->key, 1, "a known stream has another's record");
@@ -420,8 +420,8 @@ static void test_records(void)
     one = &all->list[node_of("7")->record];
     VIOLATE(one->reserved_uses, 0, "live blocks of capture sets are miscounted");
     VIOLATE(one->reserved_uses, 2, "live blocks of capture sets are miscounted");
-    VIOLATE(arena->nodes.kept_count, 0, "uses are not reserved for what captures may free");
-    VIOLATE(arena->nodes.kept_count, UINT32_MAX, "uses are not reserved for what captures may free");
+    VIOLATE(arena->nodes.kept_count, 0, "uses are not reserved for frees of captures");
+    VIOLATE(arena->nodes.kept_count, UINT32_MAX, "uses are not reserved for frees of captures");
 }
 
 static void test_tags(void)
@@ -447,8 +447,8 @@ static void test_heaps(void)
     VIOLATE(node_at(unused)->next, unused, "unused nodes are miscounted");
     CHECK(heap->unused.first != 0);
     VIOLATE(node_at(heap->unused.first)->record, 1, "an unused node of a heap has a stream");
-    VIOLATE(arena->family.reserved, 0, "what sub-arenas reserve does not add up");
-    VIOLATE(arena->family.growing, 1, "what sub-arenas claim does not add up");
+    VIOLATE(arena->family.reserved, 0, "bytes reserved by sub-arenas do not add up");
+    VIOLATE(arena->family.growing, 1, "bytes charged by sub-arenas do not add up");
     VIOLATE(node_at(0)->as.tree.longest, 1, "the sentinel is free");
     VIOLATE(arena->fast.max_bytes, 1, "the fast paths test values that are out of date");
     VIOLATE(arena->fast.hit_max_bytes, 1, "the fast paths test values that are out of date");
