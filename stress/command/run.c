@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include <math.h>
+#include <sys/resource.h>
 
 #include "../run/runner.h"
 
@@ -186,13 +187,22 @@ static unsigned run_parts(run *self, int is_baseline)
 enum { RUN_MOST_AUTO = 60 };                     /* of --repeat auto */
 enum { RUN_SPARE_BYTES = 16 << 20 };             /* for files where host memory runs out: a map takes 6 MiB */
 
-/* Has the stack of the thread hold so much from now on: where host memory is out it grows no further, and what is
-   written then calls functions with large frames. */
-static void run_spare_stack(void)
+enum { RUN_SPARE_STACK = 512 << 10 };
+
+__attribute__((noinline))                        /* else the frame might be its caller's, whatever the limit */
+static void run_touch_stack(void)
 {
-    enum { RUN_SPARE_STACK = 512 << 10 };
     volatile char frame[RUN_SPARE_STACK];
     for (size_t at = 0; at < sizeof frame; at += 1024) frame[at] = 0;
+}
+
+/* Makes the thread's stack so large from now on: where host memory is out it grows no further, and the writing of
+   files calls functions with large frames. A small stack is left as it is: it has no room for as much. */
+static void run_spare_stack(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur < 2 * (rlim_t)RUN_SPARE_STACK) return;
+    run_touch_stack();
 }
 
 /* 0: there was no host memory for it, its memory is lost, and the spare memory is given up. Threads of a timed pass
