@@ -265,8 +265,8 @@ static const char help_lists[] =
 static const char help_threads[] =
     "-w WORKLOAD --threads N, N from 1 to 64: so many threads share one policy. Each runs the workload with streams\n"
     "and a seed of its own, drawn from the workload's seed and the thread's number; thread 0 has the seed as it is.\n"
-    "-w A+B: workloads joined by '+', with their keys (train:seq=512+uniform:n=500,max=8), are one row. Threads\n"
-    "take turns: with --threads N threads 0, 2, .. run A, threads 1, 3, .. run B.\n"
+    "-w A+B: workloads joined by '+', with their keys (train:seq=512+uniform:n=500,max=8), are one row. They are\n"
+    "dealt to the threads in turn: with --threads N threads 0, 2, .. run A, threads 1, 3, .. run B.\n"
     "The seed decides which thread's operation is next, so verdicts and counts are the same for the same seed.\n"
     "Times are those of as many real threads, which start together and each keep their own order: they allocate\n"
     "and free only. host_ns_per_op is the time from the first thread's start to the last one's end, over the ops\n"

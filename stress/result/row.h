@@ -53,7 +53,7 @@ struct record;
     X(DIGEST, "digest", TEXT, COUNTED, NEITHER, \
       "a hash of the operations and their results: if it differs, the work did") \
     X(PENDING_PEAK, "pending_peak_bytes", BYTES, COUNTED, LESS, \
-      "the most bytes that were free for the stream that had freed them alone") \
+      "the most free bytes that only the stream that had freed them could use") \
     X(ALLOCS, "allocs", COUNT, COUNTED, NEITHER, "of ops the allocations") \
     X(THREADS, "threads", KEY, COUNTED, NEITHER, "threads of the operations (stress help threads); empty: they vary")
 /* Further columns of `run`: allocations by kind; with --rate, the time that operations were waited for. */
