@@ -1039,7 +1039,8 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
                 the memory that is left.
                 OK if the device is lost, or is lost on the way: nothing can be given back then.
      Cost       O(blocks x log blocks + segments x log segments + streams + arenas).
-     Driver     the groups memory, vm, events, ipc. */
+     Driver     the groups memory, vm, events, ipc; with backing ASYNC also capture.active, for stream
+                NULL. */
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 
 /* ---- memory */
