@@ -604,7 +604,8 @@ struct gpuarena_driver {
         int (*info)(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
                     uint64_t *total_bytes);
         /* bytes: a multiple of 2 MiB; with config.debug of config.alignment. *ptr: a multiple of
-           config.alignment, overlapping nothing that is held.
+           config.alignment, overlapping nothing that is held; other memory is given back at once, and if that
+           fails, too, it counts in no sum.
            ASYNC: usable after this stream's work so far; the stream is never captured */
         int (*obtain)(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
                       gpuarena_stream stream);
@@ -1075,8 +1076,9 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
 /* Predicts the result of gpuarena_alloc_ex now. Nothing changes, except that pending memory of other arenas
    of the tree may become quiet.
      OK         free blocks serve the request, provided that events that must be waited for do not fail and no
-                stream is captured; or growth is within the limit and the driver reports enough free memory,
-                which it must still grant, and addresses for it. MANAGED memory needs no free memory.
+                stream is captured; or growth is within the limit, and the driver's free memory is enough with
+                idle memory that can go back first. The driver must still grant it, and addresses for it.
+                MANAGED memory needs no free memory.
      Otherwise  the result of an alloc_ex that had to grow by alignment - config.alignment bytes more, for the
                 driver's worst start of a segment. Only misuse is recorded.
      Too strict alloc_ex may serve a request denied here in six cases: idle memory must be released first,
