@@ -105,7 +105,7 @@ typedef enum cli_effect {                        /* of an option on results */
     CLI_NO_EFFECT,
     CLI_SHAPES_SWEEP,                            /* selects the rows and their measurements */
     CLI_SHAPES_RESULTS,                          /* belongs into a repro line when given */
-    CLI_SHAPES_SIMULATION                        /* belongs into it, too, but does not apply to a CUDA device */
+    CLI_SHAPES_SIMULATION                        /* belongs into a repro line, too, but not on a CUDA device */
 } cli_effect;
 
 typedef struct cli_option {
