@@ -40,9 +40,9 @@ my @commands = (
     ["frees into CUB's bins", 1500,
      sub { ('run', '-w', 'replay:' . freed_of($_[0], 512, 0), qw(-q -p cub --verify off --no-timing)) }],
     ['compare', 100, sub { ('compare', (rows_of($_[0])) x 2, '-q') }],
-    ['a table of repeats', 40,
+    ['a table of repeats', 30,
      sub { ('run', qw(-w uniform:n=1 --no-timing -p), 'raw,best-fit', '--repeat', $_[0]) }],
-    ['a report of repeats', 50,
+    ['a report of repeats', 30,
      sub { ('run', qw(-w uniform:n=1 -q --no-timing --out), "html=$folder/page", '-p', 'raw,best-fit', '--repeat', $_[0]) }],
     ['compare by rules', 100, sub { ('compare', (rows_of($_[0])) x 2, '-q', '--fail-if', 'driver_calls > base') }],
 );
