@@ -303,8 +303,8 @@ static const char help_capacity[] =
     "The runs without a limit and under the one found are verified; counts are of the latter. A workload that does\n"
     "not complete without a limit has status oom, and no min_limit_bytes.\n"
     "cudaMalloc, cudaMallocAsync and cub-library have no limit: theirs is the memory of the smallest simulated\n"
-    "device on which the workload completes; on CUDA it is the memory that they held. Nothing is timed; --rate is\n"
-    "respected.\n";
+    "device on which the workload completes; on CUDA it is the memory that they held. Nothing is timed; --rate has\n"
+    "its effect.\n";
 
 static const char help_batch[] =
     "stress batch -w WORKLOAD[,..] -p POLICY[,..]: the largest batch with which the workload completes, on this\n"

@@ -163,8 +163,8 @@ static void shrink_tell(const shrink *self, const op_stream *made, const pass_re
     fprintf(out, "after: %" PRIu64 " allocations and frees, %zu operations in all; fails at op %" PRIu64 "\n",
             made->alloc_count + made->free_count, made->op_count, shrink_needed(result) - 1);
     fprintf(out, "%" PRIu64 " runs; %s\n", self->probes, self->exit_code
-            ? "interrupted: fewer operations may do" : self->is_over
-            ? "stopped after 40000000 operations: fewer operations may do"
+            ? "interrupted: fewer operations may fail the same way" : self->is_over
+            ? "stopped after 40000000 operations: fewer operations may fail the same way"
             : "minimal: removing any block or other operation makes the failure disappear");
 }
 
